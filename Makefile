@@ -1,0 +1,44 @@
+# What there is to do here. `make` alone lists it.
+
+PYTHON := .venv/bin/python
+ROUNDS ?= 5
+
+.DEFAULT_GOAL := help
+.PHONY: help environment test test-deep test-agents bench lock format lint wheel
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+environment: ## .venv, from the lock
+	@./run --prepare
+
+test: ## every check and every case once
+	@./test
+
+test-deep: ## the long cases, ROUNDS times (5), each round with another random seed
+	@for round in $$(seq $(ROUNDS)); do \
+		seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
+		echo "round $$round, seed $$seed"; \
+		LAMPLIGHTER_TEST_SEED=$$seed ./test -m deep -n 2 --dist worksteal --hypothesis-seed=$$seed || exit 1; \
+	done
+
+test-agents: ## the cases that need real agent programs
+	@./test -m agents
+
+bench: environment ## measure side by side with tmux, and print the table
+	@$(PYTHON) -m bench
+
+lock: environment ## make requirements/dev.lock again from pyproject.toml
+	@$(PYTHON) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
+		--quiet --output-file requirements/dev.lock
+
+format: environment ## put the code in shape
+	@$(PYTHON) -m ruff check --fix --quiet
+	@$(PYTHON) -m ruff format
+
+lint: environment ## linters, types and layers, without the tests
+	@$(PYTHON) -m scripts.checks
+
+wheel: environment ## dist/*.whl
+	@$(PYTHON) -m hatchling build -t wheel

@@ -1,0 +1,97 @@
+"""The stages of ./test: linters, types, layers, tests; each with its time, all of them even when one fails.
+
+Knows the commands and their order; knows nothing of how the environment was made.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from scripts import detachment, environment, programs
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of the environment. What a linter says is shown only when it fails; tests are shown as they run."""
+
+    name: str
+    command: tuple[str, ...]
+    live: bool = False
+
+
+STATIC = (
+    Stage("ruff check", ("ruff", "check")),
+    Stage("ruff format", ("ruff", "format", "--check")),
+    Stage("basedpyright", ("basedpyright",)),
+    Stage("import layers", ("lint-imports",)),
+)
+TESTS = Stage("pytest", ("pytest", "-n", "2", "--dist", "worksteal"), live=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Everything once; or, with arguments, pytest alone with them."""
+    link = detachment.linked()
+    if link is None and detachment.needed():
+        return detachment.relaunch()
+    status = _everything(arguments)
+    if link:
+        link.sendall(bytes([status & 0xFF]))  # as the shell sees it; a signal is a negative number here
+    return status
+
+
+def _everything(arguments: list[str]) -> int:
+    environment.ready()
+    programs.ready()
+    if arguments:
+        return _pytest(arguments)
+    return check((*STATIC, TESTS))
+
+
+def _pytest(arguments: list[str]) -> int:
+    command = _command(("pytest", *arguments))
+    return subprocess.run(command, cwd=environment.ROOT, stdin=_input(), check=False).returncode
+
+
+def check(stages: tuple[Stage, ...]) -> int:
+    """Run the stages, one line each; 0 when all of them passed."""
+    failed = [stage.name for stage in stages if not _passes(stage)]
+    print(f"\nFailed: {', '.join(failed)}" if failed else "\nAll good.", flush=True)
+    return 1 if failed else 0
+
+
+def _passes(stage: Stage) -> bool:
+    if stage.live:
+        print(f"{stage.name} …", flush=True)
+    began = time.monotonic()
+    output = None if stage.live else subprocess.PIPE
+    done = subprocess.run(
+        _command(stage.command),
+        cwd=environment.ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
+        text=True,
+        check=False,
+    )
+    passed = done.returncode == 0
+    if not passed and done.stdout:
+        print(done.stdout, end="")
+    print(f"{stage.name:<14} {'ok' if passed else 'FAILED':<6} {time.monotonic() - began:7.1f} s", flush=True)
+    return passed
+
+
+def _command(command: tuple[str, ...]) -> list[str]:
+    name, *arguments = command
+    return [environment.tool(name), *arguments]
+
+
+def _input() -> int | None:
+    """A terminal is passed on, for --pdb; anything else is not, so that no test can wait for it."""
+    return None if sys.stdin and sys.stdin.isatty() else subprocess.DEVNULL
+
+
+if __name__ == "__main__":
+    sys.exit(check(STATIC))

@@ -1,0 +1,59 @@
+"""The system programs that the tests need, and how to get them.
+
+Knows Debian's package names and apt; installs only as root or with a sudo that asks for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+PACKAGES = {
+    "git": "git",
+    "setpriv": "util-linux",
+    "tmux": "tmux",
+}
+
+
+def ready() -> None:
+    """Install what is missing, or exit and say what to run."""
+    packages = _missing()
+    if not packages:
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    prefix = _privilege()
+    if prefix is None:
+        sys.exit(f"The tests need programs that are missing here. Run: sudo {' '.join(install)}")
+    print(f"Installing {', '.join(packages)} …", flush=True)
+    if not _apt(prefix, install):
+        # Most often the package lists are missing or old, as in a fresh container.
+        _apt(prefix, ["apt-get", "update"])
+        _apt(prefix, install)
+    if _missing():
+        sys.exit(f"Could not install: {', '.join(_missing())}. Run: sudo apt-get update && sudo {' '.join(install)}")
+
+
+def _missing() -> list[str]:
+    return sorted({package for program, package in PACKAGES.items() if shutil.which(program) is None})
+
+
+def _privilege() -> list[str] | None:
+    """What to put before apt-get; None when there is no apt or no right to use it."""
+    if shutil.which("apt-get") is None:
+        return None
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") and _silently(["sudo", "-n", "true"]):
+        return ["sudo", "-n"]
+    return None
+
+
+def _silently(command: list[str]) -> bool:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+
+
+def _apt(prefix: list[str], command: list[str]) -> bool:
+    quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", *command, "-qq"]
+    return subprocess.run(quiet, stdin=subprocess.DEVNULL, check=False).returncode == 0

@@ -1,0 +1,30 @@
+"""The agent programs that Lamplighter knows: how each is recognised among processes. One module a program.
+
+Knows nothing of sessions; data and small functions.
+"""
+
+from __future__ import annotations
+
+from lamplighter.agents import claude, codex, copilot, gemini, kiro, openclaw, opencode, qwen
+from lamplighter.agents.program import Program
+
+PROGRAMS: tuple[Program, ...] = (
+    claude.PROGRAM,
+    codex.PROGRAM,
+    gemini.PROGRAM,
+    opencode.PROGRAM,
+    kiro.PROGRAM,
+    qwen.PROGRAM,
+    copilot.PROGRAM,
+    openclaw.PROGRAM,
+)
+
+
+def recognise(words: list[str]) -> Program | None:
+    """The program that a command line is of, if it is one of ours to know."""
+    return next((program for program in PROGRAMS if program.runs(words)), None)
+
+
+def marks() -> dict[str, Program]:
+    """Variables that an agent sets for what it starts. They can be forged, so they only ever take rights away."""
+    return {mark: program for program in PROGRAMS for mark in program.marks}

@@ -1,0 +1,83 @@
+"""The composition root: settings → store, holders, lifecycle, operations. The one place that knows all of them."""
+
+from __future__ import annotations
+
+from lamplighter.clock import Clock, RealClock
+from lamplighter.domain.permission import Act, Caller, check
+from lamplighter.domain.session import Session
+from lamplighter.errors import ForbiddenError
+from lamplighter.lifecycle.archive import Archive
+from lamplighter.lifecycle.callers import Callers
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.host import Host
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.speech import Speech
+from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.waiting import Waiting
+from lamplighter.lifecycle.watch import Watch
+from lamplighter.operations.execution import Execution
+from lamplighter.operations.journal import Journal
+from lamplighter.operations.portrait import Portrait
+from lamplighter.settings import Settings
+from lamplighter.store.database import Database
+
+
+class App:
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.clock = clock or RealClock()
+        self.tasks = Tasks()
+        self.store = Database(settings.home.database)
+        self.fleet = Fleet(settings, self.store, self.clock)
+        self.keeping = Keeping(settings.home)
+        self.reading = Reading(self.fleet)
+        self.watch = Watch(self.fleet, self.keeping, self.tasks)
+        self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
+        self.launcher = self.watch.launcher
+        self.undertaker = self.watch.undertaker
+        self.gauge = Gauge(self.fleet)
+        self.speech = Speech(self.fleet, self.reading)
+        self.waiting = Waiting(self.fleet, self.reading, self.gauge)
+        self.callers = Callers(self.fleet, self.keeping)
+        self.archive = Archive(self.fleet)
+        self.host = Host(self.fleet, self.keeping, self.undertaker)
+        self.portrait = Portrait(self.fleet, self.gauge)
+        self.journal = Journal(self.fleet)
+        self.execution = Execution(self)
+
+    async def open(self) -> None:
+        """Everything that was alive is found again before anybody is heard."""
+        self.settings.home.make()
+        await self.store.open()
+        await self.fleet.load()
+        await self.keeping.line()
+        self.undertaker.cgroup_base = self.keeping.cgroup
+        await self.watch.reconcile()
+        self.tasks.begin(self.archive.prune_daily(), "daily prune")
+
+    async def close(self) -> None:
+        self.watch.closing = True
+        await self.tasks.cancel()
+        self.keeping.close()
+        for lamp in list(self.fleet.lamps.values()):
+            if lamp.line is not None:
+                lamp.line.close()
+        await self.store.close()
+
+    async def find(self, word: str) -> Session:
+        return await self.fleet.find(word)
+
+    async def permitted(self, caller: Caller, act: Act, word: str | None) -> Session:
+        """The session, when the caller may; else FORBIDDEN, and an event of the attempt."""
+        session = await self.fleet.find(word) if word is not None else None
+        reading = self.fleet.reading(session.id) if session and session.alive else None
+        try:
+            check(caller, act, session, session.line if session else [], reading.attached if reading else 0)
+        except ForbiddenError:
+            await self.fleet.note(session.id if session else None, caller, "refused", act=act.value)
+            raise
+        return session  # type: ignore[return-value]
+

@@ -1,0 +1,52 @@
+"""The daemon's process: started by the keeper with its folders and a descriptor to say "ready" on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import sys
+
+from lamplighter.app import App
+from lamplighter.frontends.door import Door
+from lamplighter.home import Home, find_home
+from lamplighter.settings import load_settings
+
+log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    run, state, notice = sys.argv[1:4]
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    os.chdir("/")
+    os.umask(0o077)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    home = Home(state=state, run=run, config=find_home().config)
+    asyncio.run(serve(App(load_settings(home=home)), int(notice)))
+
+
+async def serve(app: App, notice: int) -> None:
+    """Until told to go; whatever is under way in a session goes on without us."""
+    going = app.host.going
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, going.set)
+    door = Door(app)
+    try:
+        await app.open()
+        await door.open()
+        serving = asyncio.ensure_future(door.serve())
+        os.write(notice, b"ready\n")
+        os.close(notice)
+        await going.wait()
+        serving.cancel()
+    finally:
+        await asyncio.sleep(0)
+        await door.close()
+        await app.close()
+
+
+if __name__ == "__main__":
+    main()

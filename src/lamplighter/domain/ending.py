@@ -1,0 +1,132 @@
+"""How a session ends: the intent, the exit, the death certificate. Knows nothing of signals or processes of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class How(StrEnum):
+    """What made the end."""
+
+    ASKED = "asked"
+    TERMINATED = "terminated"
+    KILLED = "killed"
+    EXITED = "exited"
+    LOST = "lost"
+
+
+class Guarantee(StrEnum):
+    """How much a certificate proves."""
+
+    KERNEL = "kernel"
+    TREE = "tree"
+    BEST_EFFORT = "best_effort"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How the main process ended: with a code, or by a signal. Neither when nobody was there to see it."""
+
+    code: int | None = None
+    signal: str | None = None
+
+    @staticmethod
+    def from_document(document: dict[str, Any] | None) -> Exit | None:
+        return Exit(document.get("code"), document.get("signal")) if document else None
+
+    def document(self) -> dict[str, Any]:
+        return {"signal": self.signal} if self.signal else {"code": self.code}
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked."""
+
+    by: str
+    reason: str
+    how: How
+    grace: float
+    at: float
+    ask: float = 0.0
+    asked_at: float | None = None
+    key: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        return {**asdict(self), "how": self.how.value}
+
+    @staticmethod
+    def from_document(document: dict[str, Any] | None) -> Intent | None:
+        return Intent(**{**document, "how": How(document["how"])}) if document else None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Proof of death: every process seen, the signal it took, how long that took, and who is still there."""
+
+    guarantee: Guarantee
+    seconds: float
+    processes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    survivors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "guarantee": self.guarantee.value,
+            "seconds": round(self.seconds, 6),
+            "processes": self.processes,
+            "survivors": self.survivors,
+        }
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Certificate:
+        return Certificate(
+            Guarantee(document["guarantee"]),
+            float(document["seconds"]),
+            list(document["processes"]),
+            list(document["survivors"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a session, kept for ever with it."""
+
+    at: float
+    by: str
+    reason: str
+    how: How
+    exit: Exit | None
+    certificate: Certificate
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "at": self.at,
+            "by": self.by,
+            "reason": self.reason,
+            "how": self.how.value,
+            "exit": self.exit.document() if self.exit else None,
+            "certificate": self.certificate.document(),
+        }
+
+    @staticmethod
+    def from_document(document: dict[str, Any] | None) -> Ending | None:
+        if not document:
+            return None
+        return Ending(
+            at=document["at"],
+            by=document["by"],
+            reason=document["reason"],
+            how=How(document["how"]),
+            exit=Exit.from_document(document["exit"]),
+            certificate=Certificate.from_document(document["certificate"]),
+        )
+
+
+def how_it_ended(intent: Intent | None, ladder: list[str]) -> How:
+    """By how far down the ladder it had to go: nothing, TERM or KILL; without an intent it left by itself."""
+    if intent is None:
+        return How.EXITED
+    if "KILL" in ladder:
+        return How.KILLED
+    return How.TERMINATED if "TERM" in ladder else How.ASKED

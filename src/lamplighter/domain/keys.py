@@ -1,0 +1,79 @@
+"""What the keys of a keyboard send, by the names that tmux and people use: Up, C-c, M-x, F5, Enter."""
+
+from __future__ import annotations
+
+from lamplighter.errors import Code, InputError
+
+_NAMED = {
+    "Enter": b"\r", "Return": b"\r", "Tab": b"\t", "BTab": b"\x1b[Z", "Space": b" ", "Escape": b"\x1b", "Esc": b"\x1b",
+    "BSpace": b"\x7f", "Backspace": b"\x7f", "Up": b"\x1b[A", "Down": b"\x1b[B", "Right": b"\x1b[C", "Left": b"\x1b[D",
+    "Home": b"\x1b[H", "End": b"\x1b[F", "PageUp": b"\x1b[5~", "PgUp": b"\x1b[5~", "PPage": b"\x1b[5~",
+    "PageDown": b"\x1b[6~", "PgDn": b"\x1b[6~", "NPage": b"\x1b[6~", "Insert": b"\x1b[2~", "IC": b"\x1b[2~",
+    "Delete": b"\x1b[3~", "DC": b"\x1b[3~", "F1": b"\x1bOP", "F2": b"\x1bOQ", "F3": b"\x1bOR", "F4": b"\x1bOS",
+    "F5": b"\x1b[15~", "F6": b"\x1b[17~", "F7": b"\x1b[18~", "F8": b"\x1b[19~", "F9": b"\x1b[20~", "F10": b"\x1b[21~",
+    "F11": b"\x1b[23~", "F12": b"\x1b[24~",
+}  # fmt: skip
+_BY_NAME = {name.lower(): sent for name, sent in _NAMED.items()}
+_MODIFIERS = {"S": 1, "M": 2, "C": 4}
+
+
+def encode_keys(names: str) -> bytes:
+    """The bytes for names apart by spaces; a single character stands for itself."""
+    words = names.split()
+    if not words:
+        raise InputError(Code.BAD_INPUT, "no key is named", "name keys such as Up, C-c or Enter, apart by spaces")
+    return b"".join(_encode(word) for word in words)
+
+
+def _encode(word: str) -> bytes:
+    modifiers, rest = 0, word
+    while len(rest) > 2 and rest[1] == "-" and rest[0].upper() in _MODIFIERS:
+        modifiers |= _MODIFIERS[rest[0].upper()]
+        rest = rest[2:]
+    if len(word) == 2 and word[0] == "^":
+        modifiers, rest = 4, word[1]
+    sent = _BY_NAME.get(rest.lower()) if len(rest) > 1 else None
+    if sent is not None:
+        return _modified(sent, modifiers)
+    if len(rest) == 1:
+        return _character(rest, modifiers, word)
+    raise _unknown(word)
+
+
+def _character(character: str, modifiers: int, word: str) -> bytes:
+    if modifiers & 4:
+        upper = character.upper()
+        if upper == "?":
+            sent = b"\x7f"
+        elif "@" <= upper <= "_":
+            sent = bytes([ord(upper) - 64])
+        else:
+            raise _unknown(word)
+    else:
+        sent = (character.upper() if modifiers & 1 else character).encode()
+    return b"\x1b" + sent if modifiers & 2 else sent
+
+
+def _modified(sent: bytes, modifiers: int) -> bytes:
+    """Shift, Alt and Ctrl as xterm sends them: CSI 1 ; 1+modifiers letter, or CSI number ; 1+modifiers ~."""
+    if not modifiers:
+        return sent
+    number = str(1 + modifiers).encode()
+    if sent.startswith(b"\x1b[") and sent.endswith(b"~"):
+        return sent[:-1] + b";" + number + b"~"
+    if sent.startswith((b"\x1b[", b"\x1bO")) and len(sent) == 3 and sent != b"\x1b[Z":
+        return b"\x1b[1;" + number + sent[-1:]
+    if modifiers == 4 and sent == b" ":
+        return b"\0"
+    if modifiers == 1 and sent == b"\t":
+        return _NAMED["BTab"]
+    return b"\x1b" + sent if modifiers & 2 else sent
+
+
+def _unknown(word: str) -> InputError:
+    return InputError(
+        Code.BAD_INPUT,
+        f"there is no key {ascii(word[:30])}",
+        "keys are Enter, Tab, Escape, Space, BSpace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to "
+        "F12, or one character; before them C- for Ctrl, M- for Alt, S- for Shift",
+    )

@@ -1,0 +1,62 @@
+"""What a session may be called, and the id it gets. Knows nothing of which names are taken."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from lamplighter.errors import Code, InputError
+
+LONGEST = 100
+_RESERVED = frozenset(",+*?[]\\'\"`$")  # the selection grammar's and the shell's own characters
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_EPOCH_MS = 1_767_225_600_000  # 2026-01-01
+ID_LENGTH = 8
+
+
+def check_name(name: str) -> str:
+    """The name, or BAD_NAME with what is wrong about it."""
+    problem = _problem(name)
+    if problem:
+        raise InputError(
+            Code.BAD_NAME,
+            f"this name {problem}: {ascii(name[:40])}",
+            f"use 1 to {LONGEST} letters, digits and . _ : @ / # = - ; for example cron:nightly:42",
+        )
+    return name
+
+
+def _problem(name: str) -> str | None:
+    if not name:
+        return "is empty"
+    if len(name) > LONGEST:
+        return f"has {len(name)} characters, {LONGEST} at most"
+    if name.startswith("-"):
+        return "begins with a dash"
+    for character in name:
+        if character in _RESERVED or unicodedata.category(character)[0] in "CZ":
+            return f"has a character that names cannot have ({ascii(character)})"
+    return None
+
+
+def name_for(command: list[str]) -> str:
+    """A first choice of name for a command that was given none."""
+    base = command[0].rstrip("/").rpartition("/")[2]
+    kept = "".join(c for c in base if c not in _RESERVED and unicodedata.category(c)[0] not in "CZ")
+    return kept.lstrip("-")[:40] or "session"
+
+
+def make_id(now: float, last: str) -> str:
+    """A new id: sortable by time, never one that was given before, also when the clock goes backwards."""
+    number = max(int(now * 1000) - _EPOCH_MS, _number(last) + 1, 0)
+    digits = ""
+    for _ in range(ID_LENGTH):
+        number, digit = divmod(number, 32)
+        digits = _ALPHABET[digit] + digits
+    return digits
+
+
+def _number(identifier: str) -> int:
+    number = 0
+    for character in identifier:
+        number = number * 32 + _ALPHABET.index(character)
+    return number if identifier else -1

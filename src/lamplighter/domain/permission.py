@@ -1,0 +1,93 @@
+"""Who may do what to which session. Knows callers as the kernel names them; knows nothing of sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lamplighter.domain.session import Kind, Session
+from lamplighter.errors import Code, ForbiddenError
+
+
+class Rank(StrEnum):
+    """What a caller is. `unknown` cannot be told from a process that escaped a session; `nobody` is gone or unreadable."""
+
+    OPERATOR = "operator"
+    SESSION = "session"
+    AGENT = "agent"
+    UNKNOWN = "unknown"
+    NOBODY = "nobody"
+
+
+class Act(StrEnum):
+    READ = "read"
+    START = "start"
+    SEND = "send"
+    END = "end"
+    KILL = "kill"
+    PROTECT = "protect"
+    UNPROTECT = "unprotect"
+    PRUNE = "prune"
+    DOWN = "down"
+    DOWN_ALL = "down --all"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>."""
+
+    rank: Rank
+    name: str
+    session: str | None = None
+
+
+OPERATOR = Caller(Rank.OPERATOR, "operator")
+NOBODY = Caller(Rank.NOBODY, "nobody")
+DAEMON = Caller(Rank.OPERATOR, "lamplighter")
+
+_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT})
+_FREE = frozenset({Act.READ, Act.START, Act.DOWN})
+
+
+def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str], attached: int = 0) -> None:
+    """Nothing when the caller may; FORBIDDEN with the reason when not. `line` is the target's ancestors, nearest first, with owners."""
+    problem = _problem(caller, act, target, list(line), attached)
+    if problem:
+        what = f" {target.name} ({target.id})" if target else ""
+        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value)
+
+
+def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], attached: int) -> str | None:
+    if caller.rank is Rank.OPERATOR:
+        return None
+    if caller.rank is Rank.NOBODY:
+        return "it is gone or cannot be read"
+    if act in _FREE:
+        return None
+    if caller.rank is Rank.UNKNOWN:
+        return "it cannot be told from a process that escaped a session"
+    if act in _OPERATORS_OWN or target is None:
+        return "only the operator may"
+    return _beyond(caller, target, line, attached)
+
+
+def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> str | None:
+    own = caller.session == target.id
+    if not own and caller.session not in line and caller.name not in (target.owner, *line):
+        return "it is neither the caller's own session nor one that it started"
+    if target.protected:
+        return "it is protected"
+    if target.kind is Kind.SYSTEM or (target.kind is Kind.MAIN and not own):
+        return f"it is a {target.kind} session"
+    if attached and not own:
+        return "people are attached to it"
+    return None
+
+
+def _hint(caller: Caller) -> str:
+    if caller.rank is Rank.NOBODY:
+        return "call again from a process that lives until it is answered"
+    if caller.rank is Rank.UNKNOWN:
+        return "a session's holders were killed on this machine; call from a login that is older than that session"
+    return "an agent ends itself and what it started; ask the operator to do this from a shell outside any session"

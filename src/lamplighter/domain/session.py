@@ -1,0 +1,96 @@
+"""What a session is. Knows nothing of where it is stored or how it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from lamplighter.domain.ending import Certificate, Ending, Exit, Intent
+from lamplighter.domain.states import State, check_transition
+
+
+class Kind(StrEnum):
+    """What a session is for; rules about ending differ by it."""
+
+    TASK = "task"
+    MAIN = "main"
+    SUBAGENT = "subagent"
+    CRON = "cron"
+    SYSTEM = "system"
+
+
+class Driver(StrEnum):
+    """A way to run a session."""
+
+    TERMINAL = "terminal"
+    HEADLESS = "headless"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that can be told from every other that ever ran on this boot: its pid and its start in clock ticks."""
+
+    pid: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One agent or command at work, or one that was. `intent` is there from `ending` on, `ending` only when ended."""
+
+    id: str
+    name: str
+    kind: Kind
+    driver: Driver
+    owner: str
+    command: tuple[str, ...]
+    cwd: str
+    created_at: float
+    boot: str
+    state: State = State.STARTING
+    agent: str = "generic"
+    parent: str | None = None
+    project: str | None = None
+    protected: bool = False
+    keep_children: bool = False
+    bound: bool = False
+    key: str | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    main: Process | None = None
+    shim: Process | None = None
+    holder_lost: bool = False
+    unheld: bool = False
+    exit: Exit | None = None
+    intent: Intent | None = None
+    ending: Ending | None = None
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def line(self) -> list[str]:
+        """Ids and owners of its ancestors, nearest first, as they were when it started: whoever is in it may end it."""
+        return list(self.facts.get("line", []))
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not State.ENDED
+
+    def started(self, now: float, shim: Process, main: Process, facts: dict[str, Any]) -> Session:
+        return self._to(State.RUNNING, started_at=now, shim=shim, main=main, facts={**self.facts, **facts})
+
+    def to_end(self, intent: Intent) -> Session:
+        """The intent is written; from here on the session only ever goes towards `ended`."""
+        if self.state is State.ENDING:
+            return self
+        return self._to(State.ENDING, intent=intent)
+
+    def ended(self, ending: Ending) -> Session:
+        return self._to(State.ENDED, ended_at=ending.at, exit=ending.exit or self.exit, ending=ending)
+
+    def _to(self, state: State, **changes: Any) -> Session:
+        check_transition(self.state, state)
+        return replace(self, state=state, **changes)
+
+
+__all__ = ["Certificate", "Driver", "Kind", "Process", "Session"]

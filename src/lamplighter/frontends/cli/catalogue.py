@@ -1,0 +1,124 @@
+"""The commands there are: those made from the operations (commands.json) and the few made by hand on top of them.
+
+Knows names, options and words of help; runs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+GROUPS = ("sessions", "memory", "machine")
+_ORDER = ("start", "run", "ls", "show", "tree", "attach", "send", "read", "wait", "end", "kill", "protect", "up", "status")
+
+
+class Command:
+    """One command: the operation it calls (None when made by hand of several), and its fields and options."""
+
+    __slots__ = ("changes", "details", "fields", "group", "name", "operation", "positional", "summary")
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.name: str = document["command"]
+        self.operation: str = document["name"]
+        self.group: str = document["group"]
+        self.positional: list[str] = document["positional"]
+        self.changes: bool = document["changes"]
+        self.summary: str = document["summary"]
+        self.details: str = document["details"]
+        self.fields: list[dict[str, Any]] = document["fields"]
+
+    @property
+    def options(self) -> list[dict[str, Any]]:
+        """Everything with a name of its own on the command line: the operation's fields, then what only the client knows."""
+        own = [field for field in self.fields if field["name"] not in self.positional]
+        return [*own, *CLIENT_OPTIONS.get(self.name, ()), *((_KEY,) if self.changes else ()), _JSON, _HELP]
+
+    def field(self, name: str) -> dict[str, Any]:
+        return next(field for field in self.fields if field["name"] == name)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "command": self.name,
+            "group": self.group,
+            "positional": self.positional,
+            "changes": self.changes,
+            "summary": self.summary,
+            "details": self.details,
+            "options": [_public(option) for option in self.options],
+        }
+
+
+def _option(name: str, spelling: str, description: str, kind: str = "boolean", default: object = False) -> dict[str, Any]:
+    return {
+        "name": name,
+        "option": spelling,
+        "flags": None,
+        "type": kind,
+        "required": False,
+        "default": default,
+        "choices": None,
+        "description": description,
+        "list": False,
+        "dict": False,
+        "negated": False,
+        "words": False,
+        "client": True,
+    }
+
+
+def _public(option: dict[str, Any]) -> dict[str, Any]:
+    return {name: option[name] for name in ("option", "flags", "type", "default", "choices", "description", "list", "dict")}
+
+
+_JSON = _option("json", "--json", "print one JSON document and nothing else; errors too")
+_HELP = _option("help", "--help", "show this")
+_KEY = _option("key", "--key", "idempotency key: the same key again returns what happened, and does nothing", "string", None)
+_DETACH = _option("detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\")
+_YES = _option("yes", "--yes", "with --all: do not ask")
+
+CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {"attach": (_DETACH,), "down": (_YES,)}
+"""Options that never reach the daemon."""
+
+
+def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    start, listing = documents["start"], documents["ls"]
+    return [
+        {
+            **start,
+            "command": "run",
+            "summary": "Run a command in the foreground, for cron and CI, and end everything it leaves behind.",
+            "details": (
+                "Standard streams are passed through byte by byte, signals are passed on, and the exit status is the command's "
+                "own (128 + n when signal n ended it). What it left behind is ended and reported on standard error. On a "
+                "terminal it gets a terminal. With --json the document is the last line of standard error, because standard "
+                "output is the command's. If this client goes away, the session ends."
+            ),
+        },
+        {
+            **listing,
+            "command": "tree",
+            "summary": "Draw the sessions as a tree: who started whom.",
+            "details": "With --all, those that have ended too. As a flat list: ls.",
+        },
+        {
+            "name": "get_status",
+            "command": "up",
+            "group": "machine",
+            "positional": [],
+            "changes": False,
+            "summary": "Start the daemon if it is not running, and show it.",
+            "details": "No command needs this first: the daemon starts by itself on first use.",
+            "fields": [],
+        },
+    ]
+
+
+def load() -> dict[str, Command]:
+    """Every command by name, in the order in which help lists them."""
+    path = os.path.join(os.path.dirname(__file__), "commands.json")
+    with open(path, encoding="utf-8") as file:
+        documents = {entry["command"]: entry for entry in json.load(file)["commands"] if entry["command"]}
+    documents |= {entry["command"]: entry for entry in _by_hand(documents)}
+    names = [*(name for name in _ORDER if name in documents), *(name for name in documents if name not in _ORDER)]
+    return {name: Command(documents[name]) for name in names}

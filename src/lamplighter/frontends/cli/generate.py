@@ -1,0 +1,100 @@
+"""Writes commands.json, all that the command line needs to know of the operations, so that it need not import them.
+
+    python -m lamplighter.frontends.cli.generate
+
+Knows how a field is spelt as an option. The only module here that imports models; it is never part of running a command.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from lamplighter.operations.operation import Operation
+
+FILE = Path(__file__).with_name("commands.json")
+
+OPTIONS = {("wait_session", "until"): "--for"}
+"""Options that are not called as their field is."""
+
+FLAGS = {("read_output", "mode"): ("screen", "output", "cast")}
+"""Fields whose choices are flags of their own: --screen instead of --mode screen."""
+
+WORDS = {("send_input", "text")}
+"""Positional fields that take every word that is left, joined by a space."""
+
+
+def describe(operation: Operation) -> dict[str, Any]:
+    """One operation as the command line sees it."""
+    summary, _, details = operation.description.partition("\n\n")
+    schema = operation.request.model_json_schema()
+    required = schema.get("required", [])
+    fields = [
+        _field(operation, name, facts, schema.get("$defs", {}), name in required)
+        for name, facts in schema.get("properties", {}).items()
+        if not facts.get("hidden")
+    ]
+    return {
+        "name": operation.name,
+        "command": operation.command,
+        "group": operation.group,
+        "positional": list(operation.positional),
+        "changes": operation.changes,
+        "summary": " ".join(summary.split()),
+        "details": " ".join(details.split()),
+        "fields": fields,
+    }
+
+
+def _field(
+    operation: Operation, name: str, facts: dict[str, Any], definitions: dict[str, Any], required: bool
+) -> dict[str, Any]:
+    shape = _shape(facts, definitions)
+    negated = shape.get("type") == "boolean" and facts.get("default") is True
+    flags = FLAGS.get((operation.name, name))
+    spelt = OPTIONS.get((operation.name, name), f"--{'no-' if negated else ''}{name.replace('_', '-')}")
+    positional = name in operation.positional
+    return {
+        "name": name,
+        "option": None if positional or flags else spelt,
+        "flags": {f"--{choice}": choice for choice in flags} if flags else None,
+        "type": shape.get("items", {}).get("type") or shape.get("type", "string"),
+        "required": required,
+        "default": facts.get("default"),
+        "choices": None if flags else shape.get("enum"),
+        "description": facts.get("description", ""),
+        "list": shape.get("type") == "array",
+        "dict": shape.get("type") == "object",
+        "negated": negated,
+        "words": (operation.name, name) in WORDS,
+    }
+
+
+def _shape(facts: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The part of a field's schema that says its type, without None and through references."""
+    options = [option for option in facts.get("anyOf", [facts]) if option.get("type") != "null"]
+    shape = options[0]
+    if "allOf" in shape:
+        shape = shape["allOf"][0]
+    if "$ref" in shape:
+        shape = definitions[shape["$ref"].rpartition("/")[2]]
+    return shape
+
+
+def generate() -> str:
+    """The file's text."""
+    from lamplighter.operations import OPERATIONS
+
+    commands = [describe(operation) for operation in OPERATIONS.values()]
+    return json.dumps({"commands": commands}, indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    FILE.write_text(generate(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""What `--help` teaches. Knows words and examples; runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lamplighter.frontends.cli.arguments import metavar
+from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.catalogue import GROUPS, Command
+from lamplighter.frontends.cli.statuses import MEANINGS
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "start": ("lamp start -- claude", "lamp start --name nightly --kind cron --headless -- ./backup.sh --full"),
+    "run": ("lamp run -- make test", "lamp run --name cron:nightly -- ./report.py > report.txt"),
+    "ls": ("lamp ls", "lamp ls --all --json"),
+    "show": ("lamp show nightly",),
+    "tree": ("lamp tree",),
+    "attach": ("lamp attach claude", "lamp attach --read-only --detach-key C-] claude"),
+    "send": ("lamp send claude 'run the tests'", "lamp send --keys claude C-c", "git diff | lamp send claude -"),
+    "read": ("lamp read claude", "lamp read nightly --output --follow", "lamp read claude --cast > claude.cast"),
+    "wait": ("lamp wait nightly", "lamp wait claude --for idle --timeout 10m", "lamp wait web --for text='listening on'"),
+    "end": ("lamp end claude --reason 'done for today'",),
+    "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
+    "protect": ("lamp protect claude", "lamp protect claude --off"),
+    "up": ("lamp up",),
+    "status": ("lamp status --json",),
+    "down": ("lamp down", "lamp down --all --yes"),
+    "events": ("lamp events --follow", "lamp events nightly"),
+    "doctor": ("lamp doctor",),
+    "prune": ("lamp prune", "lamp prune --apply"),
+}
+
+NOTES: dict[str, str] = {
+    "start": "The words after -- are the command, untouched. Without --, everything from the first word that is no option on is.",
+    "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
+    "read": (
+        "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; with --json "
+        "and --follow, one JSON document a line."
+    ),
+    "wait": "Exit status 7 when the timeout passed, 5 when the session ended first.",
+    "events": "With --json and --follow, one JSON document a line.",
+    "status": "Starts nothing: exit status 3 when the daemon is not running.",
+    "down": "Starts nothing. --all asks first; without a terminal it needs --yes.",
+    "doctor": "Exit status 3 when something is broken.",
+}
+
+
+def overview(commands: dict[str, Command]) -> list[Block]:
+    """`lamp --help`."""
+    blocks: list[Block] = [
+        Line(("lamp", "strong"), " starts, watches, talks to and ends sessions, and proves that nothing of them is left"),
+        Line(),
+        Line("  lamp                 what runs, what waits for you, what to do next"),
+        Line("  lamp COMMAND --help  how to use a command"),
+    ]
+    for group in GROUPS:
+        members = [command for command in commands.values() if command.group == group]
+        if members:
+            blocks += [Line(), Line((group, "strong"))]
+            blocks += [Line(f"  {command.name:<9}", _first_sentence(command.summary)) for command in members]
+    blocks += [Line(), Line(("everywhere", "strong"))]
+    blocks += [Line("  --json     one JSON document on standard output, nothing else; errors too")]
+    blocks += [Line("  --help     what a command does, with examples"), Line("  --version  the version")]
+    blocks += [Line("  ID         an id, the unique beginning of one, or a name. Times: 5, 5s, 30m, 8h")]
+    blocks += [Line(), Line(("examples", "strong"))]
+    blocks += [Line(f"  {EXAMPLES[name][0]}") for name in ("start", "read", "attach", "end") if name in commands]
+    blocks += [Line(), Line(("exit status", "strong"))]
+    return blocks + [Line(f"  {status:<4}", meaning) for status, meaning in MEANINGS]
+
+
+def page(command: Command) -> list[Block]:
+    """`lamp COMMAND --help`."""
+    blocks: list[Block] = [Line(("usage: ", "dim"), usage(command)), Line()]
+    blocks += _paragraph(command.summary)
+    for text in (command.details, NOTES.get(command.name, NOTES["start"] if command.name == "run" else "")):
+        if text:
+            blocks += [Line(), *_paragraph(text)]
+    places = [command.field(name) for name in command.positional]
+    rows = [(metavar(field), field["description"]) for field in places] + list(_rows(command.options))
+    longest = max(len(left) for left, _ in rows)
+    blocks += [Line()]
+    for left, right in rows:
+        blocks += [Line(f"  {left:<{longest}}  {line}" if not n else f"  {'':<{longest}}  {line}") for n, line in _folded(right, longest)]
+    examples = EXAMPLES.get(command.name, ())
+    return blocks + ([Line(), Line(("examples", "strong"))] if examples else []) + [Line(f"  {text}") for text in examples]
+
+
+def usage(command: Command) -> str:
+    """One line: lamp show ID [--json]."""
+    words = ["lamp", command.name]
+    rest = ""
+    for field in map(command.field, command.positional):
+        if field["list"]:
+            rest = f" -- {metavar(field)}"
+        else:
+            words.append(metavar(field) if field["required"] else f"[{metavar(field)}]")
+    own = [option for option in command.options if option["name"] not in ("help", "key")]
+    return " ".join([*words, *(f"[{_spelt(option)}]" for option in own)]) + rest
+
+
+def _spelt(option: dict[str, Any]) -> str:
+    if option["flags"]:
+        return "|".join(option["flags"])
+    if option["type"] == "boolean":
+        return option["option"]
+    return f"{option['option']} {metavar(option)}{'…' if option['dict'] or option['list'] else ''}"
+
+
+def _rows(options: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
+    for option in options:
+        yield _spelt(option), _described(option)
+
+
+def _described(option: dict[str, Any]) -> str:
+    text = option["description"]
+    if option["negated"]:
+        return f"do not {text}"
+    if option["default"] in (None, False, "", [], {}) or option["flags"]:
+        return text
+    return f"{text} (default {option['default']})"
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ")[0].split(": ")[0].rstrip(".")
+
+
+def _paragraph(text: str) -> list[Block]:
+    return [Line(line) for _, line in _folded(text, 0)]
+
+
+def _folded(text: str, indent: int, width: int = 100) -> Iterable[tuple[int, str]]:
+    line, number = "", 0
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > max(30, width - indent):
+            yield number, line
+            line, number = "", number + 1
+        line = f"{line} {word}" if line else word
+    yield number, line

@@ -1,0 +1,68 @@
+"""Blocks on a terminal, drawn by rich. Imported only when there is a table or a tree to draw.
+
+Every text becomes a rich `Text`, never markup, so that a name such as [red] stays a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+from rich.tree import Tree
+
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table
+
+_STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold"}
+_DEEPEST = 60  # levels of indentation: rich recurses, and there is no room for more; what is deeper stays at this level
+
+
+def draw(blocks: Iterable[Block], stream: TextIO) -> None:
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    for block in blocks:
+        if isinstance(block, Forest):
+            for root in block.roots:
+                console.print(_tree(root))
+        else:
+            console.print(_line(block) if isinstance(block, Line) else _table(block), soft_wrap=isinstance(block, Line))
+
+
+def _text(spans: Iterable[Span]) -> Text:
+    text = Text()
+    for words, style in spans:
+        text.append(words, _STYLES.get(style, ""))
+    return text
+
+
+def _line(line: Line) -> RenderableType:
+    return _text(line.spans)
+
+
+def _table(table: Table) -> RenderableType:
+    drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    for index, title in enumerate(table.titles):
+        last = index == len(table.titles) - 1
+        drawn.add_column(
+            title,
+            justify="right" if title in table.right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=None if index else 8,  # the id stays whole on a narrow terminal
+            ratio=1 if last else None,
+        )
+    for row in table.rows:
+        drawn.add_row(*(_text([cell]) for cell in row))
+    return drawn
+
+
+def _tree(root: Branch) -> Tree:
+    tree = Tree(_text(root.spans), guide_style="dim")
+    stack = [(tree, child, 1) for child in reversed(root.children)]
+    while stack:
+        above, branch, depth = stack.pop()
+        here = above.add(_text(branch.spans))
+        stack += [(here if depth < _DEEPEST else above, child, depth + 1) for child in reversed(branch.children)]
+    return tree

@@ -1,0 +1,148 @@
+"""The front door: a unix socket on which the command line speaks, a line of JSON a message. Each peer is known by the kernel.
+
+Translates lines into calls of operations and back; no rule lives here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from lamplighter.errors import Code, InputError, LampError, UnavailableError
+from lamplighter.holder.identity import listen
+from lamplighter.lifecycle.callers import Peer
+from lamplighter.operations.call import Call
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
+    from lamplighter.domain.permission import Caller
+
+log = logging.getLogger(__name__)
+LONGEST = 16 << 20
+
+
+class Door:
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.listener: socket.socket | None = None
+        self._visits: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        self.listener = listen(self.app.settings.home.daemon_socket)
+        self.listener.setblocking(False)
+
+    async def serve(self) -> None:
+        assert self.listener is not None
+        loop = asyncio.get_running_loop()
+        while True:
+            sock, _ = await loop.sock_accept(self.listener)
+            visit = loop.create_task(Visit(self.app, sock).serve())
+            self._visits.add(visit)
+            visit.add_done_callback(self._visits.discard)
+
+    async def close(self) -> None:
+        if self.listener is not None:
+            self.listener.close()
+        for visit in list(self._visits):
+            visit.cancel()
+        await asyncio.gather(*self._visits, return_exceptions=True)
+
+
+class Visit:
+    """One connection, until its peer leaves."""
+
+    def __init__(self, app: App, sock: socket.socket) -> None:
+        self.app = app
+        sock.setblocking(False)
+        self.sock = sock
+        self.gone = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._sending = asyncio.Lock()
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        peer = Peer.of(self.sock)
+        try:
+            caller = await self.app.callers.identify(peer)
+            buffer = bytearray()
+            while data := await self._loop.sock_recv(self.sock, 1 << 18):
+                buffer += data
+                if len(buffer) > LONGEST:
+                    await self._send({"id": None, "error": _too_long().document()})
+                    return
+                while (end := buffer.find(b"\n")) >= 0:
+                    line = bytes(buffer[:end])
+                    del buffer[: end + 1]
+                    self._begin(line, caller)
+        except OSError:
+            pass  # the peer went away in its own time
+        finally:
+            self.gone.set()
+            for call in list(self._calls):
+                call.cancel()
+            peer.close()
+            self.sock.close()
+
+    def _begin(self, line: bytes, caller: Caller) -> None:
+        task = self._loop.create_task(self._answer(line, caller))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _answer(self, line: bytes, caller: Caller) -> None:
+        number: Any = None
+        call = Call(self.app, caller, "", self._emit_for(lambda: number), self.gone)
+        try:
+            message = _parse(line)
+            number = message.get("id")
+            call.key = str(message.get("key") or "")
+            result = await self.app.execution.execute(str(message.get("op")), message.get("args") or {}, call)
+            await self._send({"id": number, "result": result}, call.descriptors)
+        except LampError as error:
+            await self._send({"id": number, "error": error.document()})
+        except OSError:
+            return  # whoever asked is gone
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("a call failed")
+            fault = UnavailableError(Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it")
+            await self._send({"id": number, "error": fault.document()})
+        finally:
+            for descriptor in call.descriptors:
+                os.close(descriptor)
+
+    def _emit_for(self, number: Any) -> Any:
+        async def emit(item: BaseModel) -> None:
+            await self._send({"id": number(), "item": item.model_dump(mode="json")})
+
+        return emit
+
+    async def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        async with self._sending:
+            if descriptors:
+                # The descriptors travel with the first bytes; a socket that is just answered has room for those.
+                sent = socket.send_fds(self.sock, [data], descriptors)
+                data = data[sent:]
+            if data:
+                await self._loop.sock_sendall(self.sock, data)
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict) or not isinstance(message.get("args", {}), dict):
+        raise InputError(Code.BAD_INPUT, "that is no request", 'send a line of JSON: {"id": 1, "op": "list_sessions", "args": {}}')
+    return message
+
+
+def _too_long() -> InputError:
+    return InputError(Code.BAD_INPUT, f"a request is at most {LONGEST >> 20} MiB long", "send less at once")

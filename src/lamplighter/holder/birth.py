@@ -1,0 +1,86 @@
+"""The start of a session's command: forked, given its terminal or pipes, and executed, with the execution confirmed.
+
+Standard library only. Knows nothing of logs or the wire.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import resource
+import signal
+import struct
+import termios
+from typing import Any
+
+STAGES = ("session", "streams", "folder", "execute")
+
+
+class BirthError(Exception):
+    """The command could not be executed: which step failed, and the system's error number."""
+
+    def __init__(self, stage: str, number: int) -> None:
+        super().__init__(f"{stage}: {os.strerror(number)}")
+        self.stage = stage
+        self.number = number
+
+
+def give_birth(spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int]) -> int:
+    """Fork and execute; the pid once the kernel has taken the program, else BirthError with the child reaped."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        _become(spec, streams, cgroup_procs, limit, writer)
+    os.close(writer)
+    failure = os.read(reader, 8)
+    os.close(reader)
+    if failure:
+        os.waitpid(pid, 0)
+        stage, number = struct.unpack("<ii", failure)
+        raise BirthError(STAGES[stage], number)
+    return pid
+
+
+def _become(
+    spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int], writer: int
+) -> None:
+    """In the child: never returns. Any failure is told through the pipe, which the execution closes."""
+    stage = 0
+    try:
+        if cgroup_procs is not None:
+            os.write(cgroup_procs, b"0")
+        os.setsid()
+        stage = 1
+        if spec["driver"] == "terminal":
+            fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+        for target, source in enumerate(streams):
+            os.dup2(source, target)
+        for number in range(1, signal.NSIG):
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                _reset(number)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+        os.umask(spec["umask"])
+        stage = 2
+        os.chdir(spec["cwd"])
+        stage = 3
+        # Everything else that is open here has close-on-exec set; what a fork under way elsewhere left does not count.
+        os.closerange(3, writer)
+        os.closerange(writer + 1, 65536)
+        os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
+    except OSError as error:
+        os.write(writer, struct.pack("<ii", stage, error.errno or errno.EIO))
+    finally:
+        os._exit(127)
+
+
+def _reset(number: int) -> None:
+    try:
+        signal.signal(number, signal.SIG_DFL)
+    except (OSError, ValueError):
+        return  # a real-time signal that the C library keeps for itself
+
+
+def set_size(terminal: int, rows: int, cols: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))

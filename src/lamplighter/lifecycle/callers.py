@@ -1,0 +1,145 @@
+"""Who is calling, by the kernel's word: the peer's pid, its ancestry to a shim, its cgroup.
+
+Environment marks and what is on record can only take rights away: losing a shim or a keeper never makes anyone the operator.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+from dataclasses import dataclass
+
+from lamplighter.agents import marks, recognise
+from lamplighter.domain.permission import NOBODY, OPERATOR, Caller, Rank
+from lamplighter.errors import LampError
+from lamplighter.holder import proc
+from lamplighter.holder.cgroup import own_path
+from lamplighter.holder.tree import MARK
+from lamplighter.holder.wire import peer_of
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.line import RefusedError
+from lamplighter.store import sessions
+
+_SO_PEERPIDFD = 77
+
+
+@dataclass
+class Peer:
+    """A connected process. `pidfd` tells whether it is still the one that connected, where the kernel gives one."""
+
+    pid: int
+    uid: int
+    pidfd: int | None
+
+    @staticmethod
+    def of(sock: socket.socket) -> Peer:
+        pid, uid = peer_of(sock)
+        try:
+            raw = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, 4)
+            pidfd: int | None = struct.unpack("i", raw)[0]
+        except OSError:
+            pidfd = None
+        return Peer(pid, uid, pidfd)
+
+    def is_gone(self) -> bool:
+        if self.pidfd is None:
+            return False
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+
+
+class Callers:
+    def __init__(self, fleet: Fleet, keeping: Keeping) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+        self._marks = marks()
+
+    async def identify(self, peer: Peer) -> Caller:
+        """Inside a session that session; with a known agent among the ancestors that agent; else the operator."""
+        if peer.uid not in (0, os.getuid()) or peer.pid <= 0:
+            return NOBODY
+        chain = proc.ancestors(peer.pid)
+        if not chain or peer.is_gone():
+            return NOBODY
+        caller = await self._inside(chain) or self._agent(chain) or self._marked(chain) or await self._escaped(chain)
+        # Looked at once more: what was read may have been of another process, if this one died meanwhile.
+        if peer.is_gone() or proc.start_of(peer.pid) != chain[0].start:
+            return NOBODY
+        return caller or OPERATOR
+
+    async def _inside(self, chain: list[proc.Stat]) -> Caller | None:
+        shims = {(lamp.session.shim.pid, lamp.session.shim.start): lamp.session.id for lamp in self.fleet.lamps.values() if lamp.session.shim}
+        below: proc.Stat | None = None
+        for stat in chain:
+            if stat.key in shims:
+                return _session(shims[stat.key])
+            if stat.pid == self.keeping.pid and below is not None and below.pid != os.getpid():
+                return await self._stray(below)
+            if recognise(_words(stat.pid)) is not None:
+                break  # an agent that runs outside: what is above it does not matter
+            below = stat
+        return self._in_cgroup(chain[0])
+
+    def _in_cgroup(self, stat: proc.Stat) -> Caller | None:
+        base = self.keeping.cgroup
+        path = own_path(stat.pid)
+        if base is None or path is None:
+            return None
+        folder, _, session = path.rpartition("/")
+        ours = folder.rpartition("/")[2] == base.rpartition("/")[2]
+        return _session(session) if ours and session else None
+
+    async def _stray(self, stat: proc.Stat) -> Caller:
+        """Left to the keeper by a lost shim: its session, when only one can be meant."""
+        try:
+            owners = await self.keeping.whose(stat.pid, stat.start)
+        except (LampError, RefusedError):
+            owners = []
+        return _session(owners[0]) if len(owners) == 1 else Caller(Rank.UNKNOWN, f"process:{stat.pid}")
+
+    def _agent(self, chain: list[proc.Stat]) -> Caller | None:
+        for stat in chain:
+            program = recognise(_words(stat.pid))
+            if program is not None:
+                return Caller(Rank.AGENT, f"agent:{program.name}:{stat.pid}@{stat.start}")
+        return None
+
+    def _marked(self, chain: list[proc.Stat]) -> Caller | None:
+        for stat in chain:
+            if proc.environment_of(stat.pid, MARK) is not None:
+                return Caller(Rank.UNKNOWN, f"process:{stat.pid}")
+            for mark, program in self._marks.items():
+                if proc.environment_of(stat.pid, mark) is not None:
+                    return Caller(Rank.UNKNOWN, f"agent:{program.name}:unknown")
+        return None
+
+    async def _escaped(self, chain: list[proc.Stat]) -> Caller | None:
+        """A session lost shim and keeper: what has escaped it hangs under init, and looks like anyone who was started since."""
+        since = await self.fleet.store.read(lambda db: sessions.first_unheld(db, proc.boot_id()))
+        if since is None:
+            return None
+        for stat in chain:
+            if stat.parent in (1, self.keeping.reaper) and stat.start >= since:
+                return Caller(Rank.UNKNOWN, f"process:{chain[0].pid}")
+        return None
+
+
+def _session(identifier: str) -> Caller:
+    return Caller(Rank.SESSION, f"session:{identifier}", identifier)
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read(8192).decode(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        return []

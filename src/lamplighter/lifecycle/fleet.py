@@ -1,0 +1,169 @@
+"""The living sessions: each as the store has it, with the line to its shim. Every change goes through the store first.
+
+Knows what is alive and how to find it; knows nothing of who may do what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lamplighter.clock import Clock
+from lamplighter.domain.event import Event
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, MissingError
+from lamplighter.holder.meter import Reading, read_meter, unpack_reading
+from lamplighter.line import Line
+from lamplighter.settings import Settings
+from lamplighter.store import events, sessions
+from lamplighter.store.database import Database
+
+
+@dataclass
+class Lamp:
+    """One living session."""
+
+    session: Session
+    line: Line | None = None
+    phase: str = "running"
+    guarantee: str = "tree"
+    certificate: dict[str, Any] | None = None
+    offset: int = 0
+    last_sent: int | None = None
+    meter: mmap.mmap | None = None
+    output: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def reading(self, path: str) -> Reading | None:
+        """What its meter says, mapped once and then read from memory."""
+        if self.meter is None:
+            try:
+                with open(path, "rb") as file:
+                    self.meter = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            except (OSError, ValueError):
+                return read_meter(path)
+        return unpack_reading(self.meter)
+
+    def notify(self) -> None:
+        """Wake whoever waits for a change of phase or state."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Fleet:
+    def __init__(self, settings: Settings, store: Database, clock: Clock) -> None:
+        self.settings = settings
+        self.store = store
+        self.clock = clock
+        self.lamps: dict[str, Lamp] = {}
+        self.names: dict[str, str] = {}
+        self.last_id = ""
+        self.last_event = 0
+        self.news = asyncio.Event()
+
+    async def load(self) -> None:
+        """What the store says is alive."""
+        for session in await self.store.read(sessions.living):
+            self.put(session)
+        self.last_id = await self.store.read(sessions.last_id)
+
+    def put(self, session: Session) -> Lamp:
+        lamp = self.lamps.get(session.id)
+        if lamp is None:
+            lamp = self.lamps[session.id] = Lamp(session)
+            self.names[session.name] = session.id
+        lamp.session = session
+        return lamp
+
+    def remove(self, session: str) -> None:
+        lamp = self.lamps.pop(session, None)
+        if lamp is None:
+            return
+        if self.names.get(lamp.session.name) == session:
+            del self.names[lamp.session.name]
+        if lamp.line is not None:
+            lamp.line.close()
+        if lamp.meter is not None:
+            lamp.meter.close()
+
+    # -- changing
+
+    async def change(
+        self,
+        session: Session,
+        by: Caller,
+        action: str,
+        also: Callable[[sqlite3.Connection], None] | None = None,
+        **detail: Any,
+    ) -> Session:
+        """Save the session and its event in one transaction; then it is so."""
+
+        def write(db: sqlite3.Connection) -> Event:
+            sessions.save(db, session)
+            if also is not None:
+                also(db)
+            return events.append(db, self.clock.now(), session.id, by.name, action, **detail)
+
+        event = await self.store.write(write)
+        self.put(session)
+        self.announce(event)
+        self.lamps[session.id].notify()
+        return session
+
+    async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
+        """An event without a change of the session itself."""
+        self.announce(await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail)))
+
+    def announce(self, event: Event) -> None:
+        self.last_event = event.n
+        self.news.set()
+        self.news = asyncio.Event()
+
+    async def update(self, session: str, by: Caller, action: str, **changes: Any) -> Session:
+        return await self.change(replace(self.lamps[session].session, **changes), by, action)
+
+    # -- finding
+
+    async def find(self, word: str) -> Session:
+        """By id, name of a living one, unique beginning of an id, or name of an ended one, in this order."""
+        lamp = self.lamps.get(word) or self.lamps.get(self.names.get(word, ""))
+        if lamp is not None:
+            return lamp.session
+        if word and all(character in "0123456789abcdefghjkmnpqrstvwxyz" for character in word):
+            found = await self.store.read(lambda db: sessions.by_prefix(db, word))
+            if len(found) == 1:
+                return self._current(found[0])
+            if len(found) > 1:
+                raise _ambiguous(word, found)
+        named = await self.store.read(lambda db: sessions.ended_named(db, word))
+        if named is not None:
+            return named
+        raise MissingError(
+            Code.NOT_FOUND, f"there is no session {ascii(word[:60])}", "lamp ls --all lists those that there are and were"
+        )
+
+    def _current(self, session: Session) -> Session:
+        lamp = self.lamps.get(session.id)
+        return lamp.session if lamp else session
+
+    def children(self, session: str) -> list[str]:
+        return [lamp.session.id for lamp in self.lamps.values() if lamp.session.parent == session]
+
+    def folder(self, session: str) -> str:
+        return self.settings.home.session_folder(session)
+
+    def reading(self, session: str) -> Reading | None:
+        path = f"{self.folder(session)}/meter"
+        lamp = self.lamps.get(session)
+        return lamp.reading(path) if lamp else read_meter(path)
+
+
+def _ambiguous(word: str, found: list[Session]) -> MissingError:
+    shown = ", ".join(f"{session.id} ({session.name})" for session in found[:5])
+    return MissingError(Code.AMBIGUOUS, f"{word} begins more than one id: {shown}", "give more of the id, or the name")

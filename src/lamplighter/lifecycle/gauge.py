@@ -1,0 +1,95 @@
+"""Measuring: processes, memory and CPU of every session's tree, in one pass over /proc, when somebody asks.
+
+Knows trees by their shims; knows nothing of verdicts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from lamplighter.holder import proc
+from lamplighter.lifecycle.fleet import Fleet
+
+_FRESH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One tree at one look. `rate` is cores used since the look before, None at the first."""
+
+    processes: list[proc.Stat] = field(default_factory=list[proc.Stat])
+    memory: int = 0
+    cpu: float = 0.0
+    rate: float | None = None
+    stopped: int = 0
+    at: float = 0.0
+
+
+class Gauge:
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._measures: dict[str, Measure] = {}
+        self._at = 0.0
+        self._looking: asyncio.Task[None] | None = None
+
+    async def measures(self, fresh: float = _FRESH_SECONDS) -> dict[str, Measure]:
+        """Not older than `fresh` seconds. Those who ask at the same time share one look."""
+        if time.monotonic() - self._at > fresh:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.get_running_loop().create_task(self._look())
+            await asyncio.shield(self._looking)
+        return self._measures
+
+    async def _look(self) -> None:
+        roots = {
+            lamp.session.id: (lamp.session.shim.pid, lamp.session.main.pid, lamp.session.holder_lost)
+            for lamp in self.fleet.lamps.values()
+            if lamp.session.shim is not None and lamp.session.main is not None
+        }
+        processes = await asyncio.to_thread(proc.scan)
+        now = time.monotonic()
+        children: dict[int, list[proc.Stat]] = {}
+        for stat in processes.values():
+            children.setdefault(stat.parent, []).append(stat)
+        keeper_like = {shim for shim, _, _ in roots.values()}
+        self._measures = {
+            session: self._sum(session, _members(processes, children, root, keeper_like), now) for session, root in roots.items()
+        }
+        self._at = now
+
+    def _sum(self, session: str, members: list[proc.Stat], now: float) -> Measure:
+        before = self._measures.get(session)
+        cpu = sum(stat.cpu for stat in members)
+        lamp = self.fleet.lamps.get(session)
+        rate = None
+        if before is not None and now > before.at:
+            rate = max(0.0, cpu - before.cpu) / (now - before.at)
+        elif lamp is not None and lamp.session.started_at is not None:
+            rate = cpu / max(0.1, self.fleet.clock.now() - lamp.session.started_at)
+        return Measure(
+            processes=members,
+            memory=sum(stat.memory for stat in members),
+            cpu=cpu,
+            rate=rate,
+            stopped=sum(1 for stat in members if stat.state in "Tt"),
+            at=now,
+        )
+
+
+def _members(
+    processes: dict[int, proc.Stat], children: dict[int, list[proc.Stat]], root: tuple[int, int, bool], shims: set[int]
+) -> list[proc.Stat]:
+    """What descends from the shim; from the command itself where the shim is not its ancestor. Never another session's."""
+    shim, main, lost = root
+    found: list[proc.Stat] = []
+    todo = [main] if lost else [shim]
+    if lost and main in processes:
+        found.append(processes[main])
+    while todo:
+        for stat in children.get(todo.pop(), ()):
+            if stat.pid not in shims and stat.state not in "ZX":
+                found.append(stat)
+                todo.append(stat.pid)
+    return found

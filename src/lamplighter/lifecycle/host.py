@@ -1,0 +1,172 @@
+"""The machine and the daemon: what a kill proves here, what is broken, how to mend it; and going down."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import resource
+import shutil
+from datetime import UTC, datetime
+from typing import Any
+
+from lamplighter import __version__
+from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.states import State
+from lamplighter.errors import LampError
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.store import sessions
+
+_LOW_DISK = 500 << 20
+
+
+class Host:
+    def __init__(self, fleet: Fleet, keeping: Keeping, undertaker: Undertaker) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+        self.undertaker = undertaker
+        self.since = fleet.clock.now()
+        self.going = asyncio.Event()
+
+    @property
+    def guarantee(self) -> str:
+        return "kernel" if self.keeping.cgroup else "tree"
+
+    async def status(self, caller: Caller) -> dict[str, Any]:
+        states = [lamp.session.state for lamp in self.fleet.lamps.values()]
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "since": datetime.fromtimestamp(self.since, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "home": self.fleet.settings.home.state,
+            "keeper": self.keeping.pid,
+            "alive": len(states),
+            "ending": states.count(State.ENDING),
+            "ended": await self.fleet.store.read(sessions.count_ended),
+            "guarantee": self.guarantee,
+            "caller": caller.name,
+        }
+
+    async def down(self, caller: Caller, *, everything: bool, grace: str) -> dict[str, Any]:
+        """Sessions first when asked; then the daemon, once this is answered."""
+        seconds = parse_duration(grace, "grace")
+        rows: list[dict[str, Any]] = []
+        if everything:
+            ids = [lamp.session.id for lamp in self.fleet.lamps.values()]
+            rows = list(await asyncio.gather(*(self._end(session, caller, seconds) for session in ids)))
+        await self.fleet.note(None, caller, "down", all=everything)
+        await self.keeping.down()
+        self.going.set()
+        return {"ended": rows, "alive": len(self.fleet.lamps)}
+
+    async def _end(self, session: str, caller: Caller, grace: float) -> dict[str, Any]:
+        lamp = self.fleet.lamps.get(session)
+        if lamp is None:
+            return {"id": session}
+        try:
+            return await self.undertaker.end(lamp.session, caller, "down --all", grace=grace, ask=True, key=f"down:{session}")
+        except LampError as error:
+            return {"id": session, "name": lamp.session.name, "error": error.document()}
+
+    async def checkup(self) -> dict[str, Any]:
+        checks = [*await asyncio.to_thread(self._machine), *self._sessions(), *await self._store()]
+        return {"guarantee": self.guarantee, "checks": checks}
+
+    def _machine(self) -> list[dict[str, Any]]:
+        return [
+            _check("platform", "ok", f"{platform.system()} {platform.release()}, Python {platform.python_version()}"),
+            self._cgroup(),
+            _check("subreaper", "ok", "orphans of a session stay in its tree"),
+            _pidfd(),
+            _descriptors(),
+            _linger(),
+            _kill_user_processes(),
+            self._disk(),
+            self._folders(),
+        ]
+
+    def _cgroup(self) -> dict[str, Any]:
+        if self.keeping.cgroup:
+            return _check("cgroup", "ok", f"each session has its own, under {self.keeping.cgroup}; a kill proves `kernel`")
+        if self.fleet.settings.cgroup == "off":
+            return _check("cgroup", "note", "switched off; a kill proves `tree`", "set cgroup = \"auto\" in the settings")
+        mend = "start the daemon in a scope of your own: systemd-run --user --scope -p Delegate=yes lamp up"
+        return _check("cgroup", "note", "none can be made here; a kill proves `tree`", mend)
+
+    def _disk(self) -> dict[str, Any]:
+        free = shutil.disk_usage(self.fleet.settings.home.state).free
+        state = "ok" if free > _LOW_DISK else "bad"
+        mend = "" if state == "ok" else "make room, or lamp prune --apply; sessions go on, but their output is lost when it is full"
+        return _check("disk", state, f"{free >> 20} MB free under {self.fleet.settings.home.state}", mend)
+
+    def _folders(self) -> dict[str, Any]:
+        home = self.fleet.settings.home
+        loose = [folder for folder in (home.state, home.run) if os.stat(folder).st_mode & 0o077]
+        if loose:
+            return _check("permissions", "bad", f"others can enter {', '.join(loose)}", f"chmod 700 {' '.join(loose)}")
+        return _check("permissions", "ok", "sockets and logs are yours alone")
+
+    def _sessions(self) -> list[dict[str, Any]]:
+        checks = [_check("keeper", "ok", f"process {self.keeping.pid}") if self.keeping.pid else _no_keeper()]
+        lost = [lamp.session.name for lamp in self.fleet.lamps.values() if lamp.session.holder_lost]
+        if lost:
+            mend = "end them when you can; a kill of them is best_effort"
+            checks.append(_check("holders", "note", f"the first holder of {', '.join(lost[:5])} was lost", mend))
+        left = [lamp.session.name for lamp in self.fleet.lamps.values() if lamp.phase == "survivors"]
+        if left:
+            checks.append(_check("survivors", "bad", f"{', '.join(left[:5])} did not die", "lamp show names what is left and why"))
+        return checks
+
+    async def _store(self) -> list[dict[str, Any]]:
+        found = await self.fleet.store.read(lambda db: db.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if found == "ok":
+            return [_check("store", "ok", self.fleet.settings.home.database)]
+        return [_check("store", "bad", f"damaged: {found}", "lamp down, keep a copy of the file, and restore a backup")]
+
+
+def _check(name: str, state: str, found: str, mend: str = "") -> dict[str, Any]:
+    return {"name": name, "state": state, "found": found, "mend": mend}
+
+
+def _no_keeper() -> dict[str, Any]:
+    return _check("keeper", "bad", "there is none", "lamp down, then lamp up")
+
+
+def _pidfd() -> dict[str, Any]:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:
+        return _check("pidfd", "bad", str(error), "use a kernel of 5.3 or newer")
+    return _check("pidfd", "ok", "no signal can hit a process that took over a pid")
+
+
+def _descriptors() -> dict[str, Any]:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    room = hard // 4
+    if hard != resource.RLIM_INFINITY and room < 250:
+        return _check("descriptors", "note", f"{hard}: room for about {room} sessions", "raise the hard limit: ulimit -Hn")
+    return _check("descriptors", "ok", f"at most {hard}")
+
+
+def _linger() -> dict[str, Any]:
+    user = os.environ.get("USER") or str(os.getuid())
+    if not os.path.isdir("/run/systemd/system"):
+        return _check("linger", "ok", "no systemd: nothing ends your processes when you log out")
+    if os.path.exists(f"/var/lib/systemd/linger/{user}"):
+        return _check("linger", "ok", "on: your processes outlive your login")
+    return _check("linger", "note", "off: systemd may end your processes when you log out", f"loginctl enable-linger {user}")
+
+
+def _kill_user_processes() -> dict[str, Any]:
+    try:
+        with open("/etc/systemd/logind.conf") as file:
+            on = any(line.strip().lower() == "killuserprocesses=yes" for line in file)
+    except OSError:
+        return _check("KillUserProcesses", "ok", "no logind settings here")
+    if on:
+        return _check("KillUserProcesses", "bad", "yes: logging out ends every session", "set it to no in /etc/systemd/logind.conf, or enable linger")
+    return _check("KillUserProcesses", "ok", "no")
+

@@ -1,0 +1,324 @@
+"""Launching: the checks, the intent, the spawn, and what is left when it fails: nothing.
+
+Knows how a session comes to be; knows nothing of how it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lamplighter.domain.name import check_name, make_id, name_for
+from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
+from lamplighter.domain.session import Driver, Kind, Process, Session
+from lamplighter.domain.states import State
+from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, LampError, UnavailableError
+from lamplighter.holder import proc
+from lamplighter.holder.files import read_json, write_file
+from lamplighter.holder.tree import MARK
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.line import Line, RefusedError
+from lamplighter.store import events, sessions
+
+_USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What is to be started, as asked."""
+
+    command: tuple[str, ...]
+    name: str | None
+    kind: Kind
+    parent: str | None
+    cwd: str | None
+    environment: dict[str, str]
+    driver: Driver
+    protect: bool
+    keep_children: bool
+    rows: int
+    cols: int
+    umask: int | None
+    bound: bool
+
+
+class Launcher:
+    """`adopt` gives a fresh line to whoever watches sessions."""
+
+    def __init__(self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, Any, dict[str, Any] | None], Line]) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+        self.adopt = adopt
+        self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def launch(self, launch: Launch, caller: Caller, key: str) -> Session:
+        """Started, with its execution confirmed; or an error, and nothing is left behind."""
+        again = await self.fleet.store.read(lambda db: sessions.by_key(db, key))
+        if again is not None:
+            return await self.resume(self._now(again))
+        _check_command(launch.command, launch.environment)
+        cwd = _check_folder(launch.cwd)
+        _check_program(launch.command[0], cwd, launch.environment)
+        parent = await self._parent(launch.parent, caller)
+        session = await self._intend(launch, cwd, parent, caller, key)
+        return await self._spawn(session, self._spec(session, launch))
+
+    async def resume(self, session: Session) -> Session:
+        """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
+        if session.state is not State.STARTING:
+            return session
+        spec = read_json(f"{self.fleet.folder(session.id)}/launch.json")
+        if spec is None:
+            raise await self._fail(session, UnavailableError(Code.OUTCOME_UNKNOWN, f"the start of {session.name} was interrupted", "start it again"))
+        return await self._spawn(session, spec)
+
+    def _now(self, session: Session) -> Session:
+        lamp = self.fleet.lamps.get(session.id)
+        return lamp.session if lamp else session
+
+    async def _parent(self, named: str | None, caller: Caller) -> Session | None:
+        if named is None:
+            lamp = self.fleet.lamps.get(caller.session or "")
+            return lamp.session if lamp else None
+        parent = await self.fleet.find(named)
+        if not parent.alive:
+            raise ConflictError(Code.ENDED, f"{parent.name} ({parent.id}) has ended and can start nothing", "leave parent out, or name a living session")
+        if caller.rank is not Rank.OPERATOR and parent.id != caller.session:
+            check(caller, Act.SEND, parent, parent.line)
+        if caller.rank is Rank.UNKNOWN:
+            raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not start children of {parent.name}", "leave parent out")
+        return parent
+
+    async def _intend(self, launch: Launch, cwd: str, parent: Session | None, caller: Caller, key: str) -> Session:
+        """The intent: from here on the session exists, and a crash finds it."""
+        now = self.fleet.clock.now()
+        wanted = check_name(launch.name) if launch.name is not None else None
+        identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
+        line = [parent.id, parent.owner, *parent.line] if parent else []
+        session = Session(
+            id=identifier,
+            name=wanted or self._free_name(launch.command),
+            kind=launch.kind,
+            driver=launch.driver,
+            owner=caller.name,
+            command=launch.command,
+            cwd=cwd,
+            created_at=now,
+            boot=proc.boot_id(),
+            parent=parent.id if parent else None,
+            protected=launch.protect,
+            keep_children=launch.keep_children,
+            bound=launch.bound,
+            key=key,
+            facts={"line": line} if line else {},
+        )
+        self._make_folder(session.id)
+        if not write_file(f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._spec(session, launch)).encode()):
+            self._remove_folder(session.id)
+            raise _disk_full(self.fleet.folder(session.id))
+        try:
+            await self._insert(session, caller)
+        except BaseException:
+            self._remove_folder(session.id)
+            raise
+        return session
+
+    async def _insert(self, session: Session, caller: Caller) -> None:
+        def write(db: sqlite3.Connection) -> Any:
+            if not sessions.insert(db, session):
+                return None
+            sessions.keep_last_id(db, session.id)
+            return events.append(db, session.created_at, session.id, caller.name, "start", name=session.name, command=_shown(session.command))
+
+        if session.name in self.fleet.names:
+            raise _name_taken(session.name, self.fleet.names[session.name])
+        self.fleet.put(session)  # before the store answers, so that two starts at once cannot both find the name free
+        try:
+            event = await self.fleet.store.write(write)
+            if event is None:
+                raise _name_taken(session.name, "another session")
+        except BaseException:
+            self.fleet.remove(session.id)
+            raise
+        self.fleet.announce(event)
+
+    def _free_name(self, command: tuple[str, ...]) -> str:
+        base = name_for(list(command))
+        if base not in self.fleet.names:
+            return base
+        number = 2
+        while f"{base}-{number}" in self.fleet.names:
+            number += 1
+        return f"{base}-{number}"
+
+    def _spec(self, session: Session, launch: Launch) -> dict[str, Any]:
+        environment = launch.environment or {"PATH": _USUAL_PATH}
+        ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
+        if session.driver is Driver.TERMINAL:
+            ours["TERM"] = "xterm-256color"
+        return {
+            **holding_spec(self.fleet, session),
+            "argv": list(session.command),
+            "env": {**environment, **ours},
+            "cwd": session.cwd,
+            "umask": 0o022 if launch.umask is None else launch.umask,
+            "rows": launch.rows,
+            "cols": launch.cols,
+        }
+
+    async def _spawn(self, session: Session, spec: dict[str, Any]) -> Session:
+        birth = asyncio.get_running_loop().create_future()
+        self.started[session.id] = birth
+        try:
+            try:
+                _, sock = await self.keeping.spawn(spec)
+            except RefusedError as error:
+                if error.code != "EXISTS":
+                    raise
+                return await self._joined(session)
+            self.adopt(session.id, sock, None)
+            outcome = await birth
+        except (LampError, RefusedError, OSError) as error:
+            raise await self._fail(session, _translated(error)) from error
+        finally:
+            self.started.pop(session.id, None)
+        if outcome["event"] == "failed":
+            if outcome["stage"] == "birth":
+                return await self._joined(session)
+            raise await self._fail(session, _exec_error(session, outcome))
+        return await self.confirm(session, outcome)
+
+    async def _joined(self, session: Session) -> Session:
+        """It was born already, before a crash of ours: the watch has found it, or finds its end."""
+        lamp = self.fleet.lamps.get(session.id)
+        while lamp is not None and lamp.session.state is State.STARTING:
+            await lamp.changed.wait()
+        return self._now(session)
+
+    async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
+        """The command has been executed."""
+        lamp = self.fleet.lamps[session.id]
+        if lamp.session.state is not State.STARTING:
+            return lamp.session
+        running = lamp.session.started(
+            self.fleet.clock.now(), Process(*hello["shim"]), Process(*hello["main"]), {"guarantee": hello["guarantee"]}
+        )
+        lamp.guarantee = hello["guarantee"]
+        self._forget_spec(session.id)
+        return await self.fleet.change(running, DAEMON, "started", pid=hello["main"][0])
+
+    async def _fail(self, session: Session, error: LampError) -> LampError:
+        """Take back what the intent made; the event of it stays."""
+
+        def write(db: sqlite3.Connection) -> Any:
+            sessions.delete(db, session.id)
+            return events.append(db, self.fleet.clock.now(), session.id, session.owner, "start failed", code=error.code.value)
+
+        self.fleet.remove(session.id)
+        self._remove_folder(session.id)
+        self.fleet.announce(await self.fleet.store.write(write))
+        return error
+
+    def _make_folder(self, session: str) -> None:
+        try:
+            os.makedirs(self.fleet.folder(session), mode=0o700)
+        except OSError as error:
+            raise _disk_full(self.fleet.folder(session)) from error
+
+    def _remove_folder(self, session: str) -> None:
+        shutil.rmtree(self.fleet.folder(session), ignore_errors=True)
+
+    def _forget_spec(self, session: str) -> None:
+        """The environment is in it: it goes as soon as the command runs."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.fleet.folder(session)}/launch.json")
+
+
+def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
+    """What a shim must know to hold a session, without what only its birth needs."""
+    home, settings = fleet.settings.home, fleet.settings
+    return {
+        "session": session.id,
+        "driver": session.driver.value,
+        "rows": 0,
+        "cols": 0,
+        "keep_children": session.keep_children,
+        "bound": session.bound,
+        "grace": settings.grace,
+        "folder": fleet.folder(session.id),
+        "socket": home.shim_socket(session.id),
+        "run": home.run,
+        "state": home.state,
+        "log_limit": settings.log_limit,
+        "log_segment": settings.log_segment,
+    }
+
+
+def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> None:
+    if not command or not command[0]:
+        raise InputError(Code.EMPTY_COMMAND, "there is no command to start", "give one after --, as in lamp start -- bash")
+    if any("\0" in word for word in (*command, *environment, *environment.values())):
+        raise InputError(Code.BAD_INPUT, "a command or variable has a NUL in it", "take it out; no program can be given one")
+    for name in environment:
+        if not name or "=" in name:
+            raise InputError(Code.BAD_INPUT, f"{ascii(name[:40])} cannot be the name of a variable", "give --env NAME=VALUE")
+
+
+def _check_folder(cwd: str | None) -> str:
+    folder = cwd or os.path.expanduser("~")
+    if not os.path.isabs(folder) or not os.path.isdir(folder):
+        raise InputError(Code.NO_SUCH_FOLDER, f"there is no folder {ascii(folder[:200])}", "give --cwd a folder that exists")
+    return folder
+
+
+def _check_program(program: str, cwd: str, environment: dict[str, str]) -> None:
+    path = environment.get("PATH", _USUAL_PATH)
+    named = os.path.join(cwd, program) if "/" in program else program
+    if len(program) > 4096 or shutil.which(named, path=path) is None:
+        raise InputError(
+            Code.NO_SUCH_PROGRAM,
+            f"there is no program {ascii(program[:100])} to run" + ("" if "/" in program else " on the PATH"),
+            "check its name, or give its full path; a shell's own words need a shell: lamp start -- sh -c '…'",
+        )
+
+
+def _shown(command: tuple[str, ...]) -> str:
+    text = " ".join(command)
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def _name_taken(name: str, by: str) -> ConflictError:
+    return ConflictError(
+        Code.NAME_TAKEN, f"a living session is called {name} already: {by}", "choose another name, or end that one first"
+    )
+
+
+def _disk_full(where: str) -> UnavailableError:
+    return UnavailableError(Code.DISK_FULL, f"nothing can be written to {where}", "make room on the disk and try again")
+
+
+def _translated(error: Exception) -> LampError:
+    if isinstance(error, LampError):
+        return error
+    return UnavailableError(Code.HOLDER_UNREACHABLE, f"the keeper could not start it: {error}", "lamp doctor says more")
+
+
+def _exec_error(session: Session, outcome: dict[str, Any]) -> InputError:
+    number = int(outcome["errno"] or 0)
+    reasons = {7: "the arguments and the environment are too long together", 8: "it is no program that this machine can run"}
+    reason = reasons.get(number, os.strerror(number))
+    return InputError(
+        Code.START_FAILED,
+        f"{ascii(session.command[0][:100])} could not be started ({outcome['stage']}): {reason}",
+        "make it executable, shorten the arguments, or give it its interpreter",
+        errno=number,
+        stage=outcome["stage"],
+    )

@@ -1,0 +1,200 @@
+"""Reading what sessions show and printed: screens rebuilt from the log, output by cursor, recordings.
+
+Knows logs and screens; the work is done in threads, one at a time for each session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lamplighter.domain.session import Driver, Session
+from lamplighter.holder.log import INPUT, LogReader
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.replay import cast, keyframes
+from lamplighter.replay.screen import Screen
+
+_SCREENS = 64
+_READERS = 256
+_CAST_PAGE = 1 << 20
+
+
+@dataclass
+class _Desk:
+    """What is kept of one session between two reads."""
+
+    reader: LogReader
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    screen: Screen | None = None
+
+
+class Reading:
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._desks: OrderedDict[str, _Desk] = OrderedDict()
+
+    # -- output
+
+    async def output(self, session: Session, lines: int | None, since: int | None, limit: int) -> dict[str, Any]:
+        """A page of text. A character that is not all there yet is left for the next page."""
+        desk = self._desk(session)
+        ended = not session.alive
+        async with desk.lock:
+            return {"id": session.id, "mode": "output", **await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended)}
+
+    async def raw(self, session: Session, cursor: int, limit: int = 1 << 20) -> tuple[bytes, int]:
+        """Bytes from a cursor on, and the cursor after them."""
+        desk = self._desk(session)
+        async with desk.lock:
+            page = await asyncio.to_thread(desk.reader.read, cursor, limit)
+        return b"".join(chunk.data for chunk in page.chunks), page.next_cursor
+
+    async def last_input(self, session: Session) -> int:
+        """Where the output stood when something was last sent."""
+        return await asyncio.to_thread(_last_input, self.fleet.folder(session.id))
+
+    async def cast(self, session: Session) -> AsyncIterator[dict[str, Any]]:
+        lines = cast.recording(self.fleet.folder(session.id), session.name)
+        while text := await asyncio.to_thread(_some, lines):
+            yield {"id": session.id, "mode": "cast", "text": text, "cursor": 0, "more": True, "lost": 0}
+        yield {"id": session.id, "mode": "cast", "text": "", "cursor": 0, "more": False, "lost": 0}
+
+    # -- screens
+
+    async def screen(self, session: Session, mode: str, lines: int | None) -> dict[str, Any]:
+        desk = self._desk(session)
+        async with desk.lock:
+            return {"id": session.id, "mode": mode, **await asyncio.to_thread(self._screen, session, desk, mode, lines)}
+
+    async def drawn(self, session: Session, offset: int) -> bytes:
+        """Bytes that draw the screen as it stood at an offset; for a headless session its last lines."""
+        desk = self._desk(session)
+        async with desk.lock:
+            return await asyncio.to_thread(self._drawn, session, desk, offset)
+
+    async def keep_keyframe(self, session: Session) -> None:
+        """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
+        if session.driver is Driver.TERMINAL:
+            desk = self._desk(session)
+            async with desk.lock:
+                await asyncio.to_thread(self._keep_keyframe, session, desk)
+
+    async def replies(self, session: Session, begin: int, end: int) -> bytes:
+        """What a terminal would answer to what was asked of it between two offsets."""
+        desk = self._desk(session)
+        async with desk.lock:
+            return await asyncio.to_thread(self._replies, session, desk, begin, end)
+
+    def forget(self, session: str) -> None:
+        desk = self._desks.pop(session, None)
+        if desk is not None:
+            _close(desk)
+
+    # -- in a thread
+
+    def _screen(self, session: Session, desk: _Desk, mode: str, lines: int | None) -> dict[str, Any]:
+        screen = self._screen_of(session, desk)
+        offset = screen.advance_to(None)
+        rows, cols = screen.size
+        facts = {"cursor": offset, "more": False, "lost": 0, "exact": screen.exact, "rows": rows, "cols": cols}
+        if mode == "vt":
+            return {**facts, "text": "", "base64": base64.b64encode(screen.vt()).decode()}
+        shown = "\n".join(screen.text(lines))
+        return {**facts, "text": shown + "\n" if shown else "", "at": list(reversed(screen.cursor)), "title": screen.title or None}
+
+    def _drawn(self, session: Session, desk: _Desk, offset: int) -> bytes:
+        if session.driver is Driver.HEADLESS:
+            return b"".join(chunk.data for chunk in desk.reader.tail_lines(50).chunks)
+        screen = self._screen_of(session, desk)
+        screen.advance_to(offset)
+        return screen.vt()
+
+    def _keep_keyframe(self, session: Session, desk: _Desk) -> None:
+        screen = self._screen_of(session, desk)
+        screen.advance_to(None)
+        screen.replies()
+        folder = self.fleet.folder(session.id)
+        keyframes.write(folder, screen.keyframe())
+        keyframes.prune(folder, 0)
+
+    def _replies(self, session: Session, desk: _Desk, begin: int, end: int) -> bytes:
+        screen = self._screen_of(session, desk)
+        screen.advance_to(begin)
+        screen.replies()
+        screen.advance_to(end)
+        return screen.replies()
+
+    # -- what is kept
+
+    def _screen_of(self, session: Session, desk: _Desk) -> Screen:
+        if desk.screen is None:
+            desk.screen = Screen(self.fleet.folder(session.id))
+        return desk.screen
+
+    def _desk(self, session: Session) -> _Desk:
+        """Kept for those read last; the others are read from their logs again when asked for."""
+        desk = self._desks.pop(session.id, None) or _Desk(LogReader(self.fleet.folder(session.id)))
+        self._desks[session.id] = desk
+        self._let_go()
+        return desk
+
+    def _let_go(self) -> None:
+        with_screen = [name for name, desk in self._desks.items() if desk.screen is not None and not desk.lock.locked()]
+        for name in with_screen[: max(0, len(with_screen) - _SCREENS)]:
+            _close(self._desks.pop(name))
+        for name in [name for name, desk in self._desks.items() if not desk.lock.locked()][: max(0, len(self._desks) - _READERS)]:
+            _close(self._desks.pop(name))
+
+
+def _close(desk: _Desk) -> None:
+    desk.reader.close()
+    if desk.screen is not None:
+        desk.screen.close()
+        desk.screen = None
+
+
+def _page(reader: LogReader, lines: int | None, since: int | None, limit: int, ended: bool) -> dict[str, Any]:
+    page = reader.tail_lines(lines) if lines is not None and since is None else reader.read(since or 0, limit)
+    data = b"".join(chunk.data for chunk in page.chunks)
+    held = 0 if ended and page.end else _unfinished(data)
+    text = data[: len(data) - held].decode(errors="replace")
+    if lines is not None and since is not None:
+        text = "".join(text.splitlines(keepends=True)[-lines:])
+    cursor = page.next_cursor - held
+    return {"text": text, "cursor": cursor, "more": not page.end, "lost": sum(gap.lost for gap in page.gaps)}
+
+
+def _unfinished(data: bytes) -> int:
+    """How many bytes at the end begin a character whose rest has not come."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if back < length else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def _some(lines: Iterator[str]) -> str:
+    taken: list[str] = []
+    size = 0
+    for line in lines:
+        taken.append(line if line.endswith("\n") else line + "\n")
+        size += len(line)
+        if size >= _CAST_PAGE:
+            break
+    return "".join(taken)
+
+
+def _last_input(folder: str) -> int:
+    offset = 0
+    with LogReader(folder) as reader:
+        for frame in reader.frames(0):
+            if frame.kind == INPUT:
+                offset = frame.offset
+    return offset

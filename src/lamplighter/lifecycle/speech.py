@@ -1,0 +1,149 @@
+"""Talking to sessions: what is sent, what is read, what is waited for, who is attached.
+
+Knows lines, logs and screens; knows nothing of who may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.session import Driver, Session
+from lamplighter.drivers import driver_for
+from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
+from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.reading import Reading
+from lamplighter.line import Line, RefusedError
+
+_INPUT_SECONDS = 10.0
+_LINE_SECONDS = 15.0
+
+
+class Speech:
+    def __init__(self, fleet: Fleet, reading: Reading) -> None:
+        self.fleet = fleet
+        self.reading = reading
+
+    async def send(self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str) -> dict[str, Any]:
+        """Typed once, however often it is asked for with the same key."""
+        data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
+        lamp = self._living(session)
+        line = await self._line(lamp)
+        try:
+            asked = line.ask("input", data=base64.b64encode(data).decode(), by=by.name, id=key)
+            answer, _ = await asyncio.wait_for(asked, _INPUT_SECONDS)
+        except TimeoutError:
+            raise DeadlineError(
+                Code.TIMEOUT,
+                f"{session.name} does not read its input; what was sent waits for it",
+                "look at its screen with lamp read; the text is not lost, do not send it again",
+            ) from None
+        except RefusedError as error:
+            raise _refused(session, error) from None
+        lamp.last_sent = answer["cursor"]
+        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
+        return {"id": session.id, "size": len(data), "cursor": answer["cursor"]}
+
+    async def read(
+        self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Pages; one, unless it is followed or a recording."""
+        if mode == "screen" and session.driver is Driver.HEADLESS:
+            mode, lines = "output", lines or 50
+        if mode in ("screen", "vt"):
+            yield await self.reading.screen(session, mode, lines)
+            return
+        if mode == "cast":
+            async for page in self.reading.cast(session):
+                yield page
+            return
+        page = await self.reading.output(session, lines, since, limit)
+        yield page
+        while follow:
+            if not page["more"] and not await self._more(session.id, page["cursor"]):
+                last = await self.reading.output(session, None, page["cursor"], limit)
+                yield last
+                if not last["more"]:
+                    return
+                page = last
+                continue
+            page = await self.reading.output(session, None, page["cursor"], limit)
+            if page["text"] or page["lost"]:
+                yield page
+
+    async def attach(
+        self, session: Session, rows: int | None, cols: int | None, *, read_only: bool, bound: bool, by: Caller
+    ) -> tuple[dict[str, Any], int]:
+        """What stands on the screen, and a socket on which all that comes after it arrives."""
+        lamp = self._living(session)
+        line = await self._line(lamp)
+        try:
+            answer, descriptors = await line.ask("attach", rows=rows, cols=cols, read_only=read_only, bound=bound)
+        except RefusedError as error:
+            raise _refused(session, error) from None
+        offset = answer["offset"]
+        try:
+            screen = b"" if bound else await self.reading.drawn(session, offset)
+            if not bound:
+                await self.fleet.note(session.id, by, "attach", read_only=read_only)
+        except BaseException:
+            os.close(descriptors[0])
+            raise
+        told = {"id": session.id, "name": session.name, "state": lamp.session.state.value, "offset": offset}
+        size = {"rows": answer["rows"], "cols": answer["cols"]}
+        return {**told, **size, "screen": base64.b64encode(screen).decode()}, descriptors[0]
+
+    # -- waiting for more
+
+    async def _more(self, session: str, cursor: int) -> bool:
+        """Wait until there is output past the cursor; False when the session has ended instead."""
+        lamp = self.fleet.lamps.get(session)
+        if lamp is None:
+            return False
+        pulse = lamp.output
+        if lamp.line is not None:
+            lamp.line.tell("arm", cursor=cursor)
+        await first_of(pulse, lamp.ended, lamp.changed)
+        return not lamp.ended.is_set()
+
+    def _living(self, session: Session) -> Lamp:
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None:
+            raise ConflictError(
+                Code.ENDED, f"{session.name} ({session.id}) has ended", "lamp read shows its output, lamp show how it ended"
+            )
+        return lamp
+
+    async def _line(self, lamp: Lamp) -> Line:
+        """Its line; while its holder is being found again, wait for that."""
+        try:
+            async with asyncio.timeout(_LINE_SECONDS):
+                while lamp.line is None or not lamp.line.alive:
+                    if lamp.ended.is_set():
+                        self._living(lamp.session)
+                    await lamp.changed.wait()
+        except TimeoutError:
+            raise UnavailableError(
+                Code.HOLDER_UNREACHABLE, f"the holder of {lamp.session.name} does not answer", "lamp doctor says more"
+            ) from None
+        return lamp.line
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait for whichever comes first."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+def _refused(session: Session, error: RefusedError) -> ConflictError | DeadlineError:
+    if error.code == "BUSY":
+        return DeadlineError(Code.TIMEOUT, f"{session.name} does not read its input: {error}", "look at its screen with lamp read")
+    return ConflictError(Code.ENDED, f"{session.name} ({session.id}): {error}", "lamp show says what it is doing")

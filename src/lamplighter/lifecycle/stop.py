@@ -1,0 +1,272 @@
+"""Ending: the intent, the asking, the ladder that the shim climbs down, and the burial, with the proof looked at once more.
+
+Endings run detached from whoever asked, and go on from the intent after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How, Intent, how_it_ended
+from lamplighter.domain.permission import DAEMON, Caller, Rank
+from lamplighter.domain.session import Session
+from lamplighter.domain.states import State
+from lamplighter.drivers import driver_for
+from lamplighter.errors import LampError
+from lamplighter.holder import proc
+from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.tree import Tree
+from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.line import RefusedError
+
+log = logging.getLogger(__name__)
+_TURN_SECONDS = 30.0
+_LOST_SECONDS = 5.0
+
+
+class Undertaker:
+    def __init__(self, fleet: Fleet, tasks: Tasks) -> None:
+        self.fleet = fleet
+        self.tasks = tasks
+        self.cgroup_base: str | None = None
+        self._carrying: dict[str, asyncio.Task[None]] = {}
+        self._turns: dict[str, asyncio.Event] = {}
+
+    # -- asked for
+
+    async def end(
+        self,
+        session: Session,
+        caller: Caller,
+        reason: str,
+        *,
+        grace: float,
+        ask: bool,
+        key: str,
+        turn: asyncio.Event | None = None,
+    ) -> dict[str, Any]:
+        """Until it has ended, or its survivors are known. The caller's own session: as soon as the intent is written."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None:
+            return await self._result(session)
+        own = caller.session == session.id and caller.rank is Rank.SESSION
+        if lamp.session.state in (State.STARTING, State.RUNNING):
+            if own and turn is not None:
+                self._turns[session.id] = turn
+            await self._intend(lamp, caller, reason, grace, ask, key)
+        elif not ask:
+            await self._hurry(lamp, caller, grace)
+        self.carry_out(session.id)
+        if own:
+            return self._provisional(lamp)
+        while not lamp.ended.is_set() and lamp.phase != "survivors":
+            await lamp.changed.wait()
+        return await self._result(lamp.session, lamp)
+
+    async def _intend(self, lamp: Lamp, caller: Caller, reason: str, grace: float, ask: bool, key: str) -> None:
+        intent = Intent(
+            by=caller.name,
+            reason=reason,
+            how=How.ASKED if ask else How.KILLED,
+            grace=grace,
+            at=self.fleet.clock.now(),
+            ask=self.fleet.settings.ask if ask else 0.0,
+            key=key,
+        )
+        action = "end" if ask else "kill"
+        await self.fleet.change(lamp.session.to_end(intent), caller, action, reason=reason, grace=grace)
+
+    async def _hurry(self, lamp: Lamp, caller: Caller, grace: float) -> None:
+        """A kill of what is being ended already: no more asking, and the shorter grace counts."""
+        intent = lamp.session.intent
+        if intent is not None and (intent.ask or grace < intent.grace):
+            hurried = replace(intent, ask=0.0, grace=min(grace, intent.grace), how=How.KILLED)
+            await self.fleet.change(replace(lamp.session, intent=hurried), caller, "kill", grace=grace)
+            lamp.notify()
+        if lamp.line is not None:
+            await self._stop(lamp, min(grace, intent.grace if intent else grace))
+
+    def carry_out(self, session: str) -> None:
+        """Go on with an ending whose intent is written; one at a time."""
+        if session not in self._carrying or self._carrying[session].done():
+            self._carrying[session] = self.tasks.begin(self._carry_out(session), f"ending of {session}")
+
+    async def _carry_out(self, session: str) -> None:
+        lamp = self.fleet.lamps.get(session)
+        turn = self._turns.pop(session, None)
+        if turn is not None:
+            await _until(turn, _TURN_SECONDS)
+        if lamp is None:
+            return
+        await self._ask(lamp)
+        while not lamp.ended.is_set():
+            intent = lamp.session.intent
+            assert intent is not None
+            # Without a line the session is being looked for; whoever finds it wakes us.
+            if lamp.line is not None and await self._stop(lamp, intent.grace):
+                break
+            await lamp.changed.wait()
+        self._carrying.pop(session, None)
+
+    async def _ask(self, lamp: Lamp) -> None:
+        """In the session's own way, once, also across a crash; then give it time."""
+        intent = lamp.session.intent
+        if intent is None or not intent.ask or lamp.line is None or lamp.phase != "running":
+            return
+        deadline = time.monotonic() + intent.ask
+        if intent.asked_at is None:
+            asked = replace(intent, asked_at=self.fleet.clock.now())
+            await self.fleet.change(replace(lamp.session, intent=asked), DAEMON, "asked")
+            try:
+                if not await asyncio.wait_for(driver_for(lamp.session.driver).ask_to_stop(lamp.line), intent.ask):
+                    return
+            except (LampError, RefusedError, TimeoutError):
+                return
+        while not lamp.ended.is_set() and lamp.phase == "running" and lamp.session.intent and lamp.session.intent.ask:
+            left = deadline - time.monotonic()
+            if left <= 0 or not await _until(lamp.changed, left):
+                return
+
+    async def _stop(self, lamp: Lamp, grace: float) -> bool:
+        """Tell the shim; False when it could not be told."""
+        assert lamp.line is not None
+        try:
+            await lamp.line.ask("stop", grace=grace)
+        except (LampError, RefusedError):
+            return False
+        return True
+
+    async def protect(self, session: Session, protected: bool, caller: Caller) -> None:
+        if session.protected != protected and session.id in self.fleet.lamps:
+            changed = replace(self.fleet.lamps[session.id].session, protected=protected)
+            await self.fleet.change(changed, caller, "protect" if protected else "unprotect")
+
+    # -- burial
+
+    async def bury(self, session: Session, document: dict[str, Any]) -> None:
+        """The shim's word on the end, checked against /proc once more, becomes the record."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None or lamp.ended.is_set():
+            return
+        certificate = Certificate.from_document(document["certificate"])
+        risen = [entry for entry in certificate.processes if proc.is_alive(entry["pid"], entry["start_ticks"])]
+        if risen:
+            log.error("%s: alive after its certificate: %s", session.id, risen)
+            await self._kill_traced(lamp, {(entry["pid"], entry["start_ticks"]) for entry in risen})
+        intent = lamp.session.intent
+        exit = Exit.from_document(document["exit"])
+        how = how_it_ended(intent, document.get("ladder") or [])
+        await self._record(
+            lamp,
+            Ending(
+                at=document["ended_at"],
+                by=intent.by if intent else "itself",
+                reason=intent.reason if intent else "",
+                how=how,
+                exit=exit,
+                certificate=certificate,
+            ),
+        )
+
+    async def lose(self, session: Session, why: str) -> None:
+        """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None or lamp.ended.is_set():
+            return
+        if session.boot == proc.boot_id():
+            roots = {(process.pid, process.start) for process in (session.main,) if process is not None}
+            certificate = await self._kill_traced(lamp, roots)
+        else:
+            certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
+        intent = lamp.session.intent
+        await self._record(
+            lamp,
+            Ending(self.fleet.clock.now(), intent.by if intent else DAEMON.name, why, How.LOST, lamp.session.exit, certificate),
+        )
+
+    async def _kill_traced(self, lamp: Lamp, roots: set[tuple[int, int]]) -> Certificate:
+        folder = f"{self.cgroup_base}/{lamp.session.id}" if self.cgroup_base else None
+        return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
+
+    async def _record(self, lamp: Lamp, ending: Ending) -> None:
+        session = lamp.session.ended(ending)
+        detail = {
+            "how": ending.how.value,
+            "exit": ending.exit.document() if ending.exit else None,
+            "guarantee": ending.certificate.guarantee.value,
+            "processes": len(ending.certificate.processes),
+            "seconds": ending.certificate.seconds,
+        }
+        by = Caller(Rank.OPERATOR, ending.by)
+        await self._persist(session, by, detail)
+        lamp.ended.set()
+        lamp.notify()
+        self.fleet.remove(session.id)
+
+    async def _persist(self, session: Session, by: Caller, detail: dict[str, Any]) -> None:
+        """However long the store takes: an end is never dropped because of a full disk or a lock."""
+        pause = 0.1
+        while True:
+            try:
+                await self.fleet.change(session, by, "ended", **detail)
+                return
+            except LampError as error:
+                log.error("the end of %s cannot be written yet: %s", session.id, error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 10.0)
+
+    # -- telling
+
+    async def _result(self, session: Session, lamp: Lamp | None = None) -> dict[str, Any]:
+        if session.ending is not None:
+            ending = session.ending
+            return _told(session, ending.how.value, ending.reason, ending.exit, ending.certificate.document())
+        certificate = (lamp.certificate if lamp else None) or Certificate(Guarantee.BEST_EFFORT, 0.0).document()
+        intent = session.intent
+        return _told(session, intent.how.value if intent else "", intent.reason if intent else "", session.exit, certificate)
+
+    def _provisional(self, lamp: Lamp) -> dict[str, Any]:
+        intent = lamp.session.intent
+        assert intent is not None
+        nothing_yet = Certificate(Guarantee(lamp.guarantee), 0.0).document()
+        return _told(lamp.session, intent.how.value, intent.reason, None, nothing_yet)
+
+
+def _told(session: Session, how: str, reason: str, exit: Exit | None, certificate: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "name": session.name,
+        "state": session.state.value,
+        "how": how,
+        "reason": reason,
+        "exit": exit.document() if exit else None,
+        "certificate": certificate,
+    }
+
+
+async def _until(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def kill_traced(session: str, roots: set[tuple[int, int]], cgroup: str | None) -> dict[str, Any]:
+    """What can be traced of a session that has no holder, ended as far as that goes. Blocks; for a thread."""
+    tree = Tree(session, Cgroup(cgroup) if cgroup and os.path.isdir(cgroup) else None)
+    tree.adopted = True
+    tree.roots = set(roots)
+    deadline = time.monotonic() + _LOST_SECONDS
+    while tree.members() and time.monotonic() < deadline:
+        tree.kill()
+        time.sleep(0.01)  # the kernel's time to take them away; who reaps them is not us
+    if tree.cgroup is not None:
+        tree.cgroup.remove()
+    return tree.certificate("best_effort")

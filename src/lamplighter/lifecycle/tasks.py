@@ -1,0 +1,34 @@
+"""Work that runs on without whoever began it: kept, so that it is not collected, and its faults are logged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from lamplighter.errors import LampError
+
+log = logging.getLogger(__name__)
+
+
+class Tasks:
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work, name=what)
+        self._running.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def cancel(self) -> None:
+        for task in list(self._running):
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, LampError):  # what a caller is told is no fault
+            log.error("%s failed", task.get_name(), exc_info=error)

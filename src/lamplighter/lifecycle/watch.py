@@ -1,0 +1,283 @@
+"""Watching: what the shims tell, and finding each session again when its line breaks, at start, and after a loss.
+
+Knows every way in which a session can be found; the endings themselves are `stop`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from lamplighter.domain.ending import How, Intent
+from lamplighter.domain.permission import DAEMON
+from lamplighter.domain.session import Process, Session
+from lamplighter.domain.states import State
+from lamplighter.errors import LampError
+from lamplighter.holder import proc
+from lamplighter.holder.files import read_json
+from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.launch import Launcher, holding_spec
+from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.line import Line, RefusedError, connect
+from lamplighter.store import sessions
+
+log = logging.getLogger(__name__)
+_TAKEOVER_SECONDS = 10.0
+
+
+class Watch:
+    def __init__(self, fleet: Fleet, keeping: Keeping, tasks: Tasks) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+        self.tasks = tasks
+        self.launcher = Launcher(fleet, keeping, self.adopt)
+        self.undertaker = Undertaker(fleet, tasks)
+        self.closing = False
+        self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda lamp, event: None
+        self.on_rolled: Callable[[Lamp], None] = lambda lamp: None
+        self._lost: dict[str, asyncio.Event] = {}
+        self._finding: set[str] = set()
+        keeping.on_lost = self._shim_lost
+        keeping.on_renewed = self._keeper_renewed
+
+    # -- at start
+
+    async def reconcile(self) -> None:
+        """Every session that the store says is alive: found again, or its end recorded."""
+        boot = proc.boot_id()
+        for lamp in list(self.fleet.lamps.values()):
+            if lamp.session.boot != boot:
+                await self.undertaker.lose(lamp.session, "the machine was restarted")
+        await asyncio.gather(*(self._find(session) for session in list(self.fleet.lamps)))
+        await self._hold_all()
+
+    # -- a session's line
+
+    def adopt(self, session: str, sock: socket.socket, _: dict[str, Any] | None) -> Line:
+        """Listen to a shim from now on."""
+        line = Line(sock, f"the shim of {session}", lambda event: self._heard(session, event), lambda: self._closed(session, line))
+        lamp = self.fleet.lamps[session]
+        lamp.line = line
+        lamp.notify()
+        return line
+
+    def _heard(self, session: str, event: dict[str, Any]) -> None:
+        lamp = self.fleet.lamps.get(session)
+        handler = getattr(self, f"_on_{event['event']}", None)
+        if lamp is not None and handler is not None:
+            handler(lamp, event)
+
+    def _on_started(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        birth = self.launcher.started.get(lamp.session.id)
+        if birth is not None and not birth.done():
+            birth.set_result(event)
+
+    _on_failed = _on_started
+
+    def _on_hello(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        self.tasks.begin(self._greeted(lamp, event), f"greet {lamp.session.id}")
+
+    async def _greeted(self, lamp: Lamp, hello: dict[str, Any]) -> None:
+        """A shim that was there before this line: learn what happened meanwhile."""
+        lamp.guarantee, lamp.phase, lamp.offset = hello["guarantee"], hello["phase"], hello["offset"]
+        lamp.certificate = hello["certificate"]
+        if lamp.session.state is State.STARTING:
+            await self.launcher.confirm(lamp.session, hello)
+        shim = Process(*hello["shim"])
+        if hello["adopted"] and lamp.session.shim != shim:
+            lost = replace(lamp.session, shim=shim, main=Process(*hello["main"]), holder_lost=True)
+            await self.fleet.change(lost, DAEMON, "holder lost", held_by=hello["shim"][0])
+        if hello["why"] and lamp.session.state is State.RUNNING:
+            await self._abandoned(lamp, hello["why"])
+        lamp.notify()
+        if lamp.session.state is State.ENDING and lamp.phase in ("running", "leftovers"):
+            self.undertaker.carry_out(lamp.session.id)
+
+    def _on_phase(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        lamp.phase = event["phase"]
+        lamp.notify()
+        if lamp.phase == "leftovers":
+            self.tasks.begin(self._exited(lamp, event["exit"]), f"exit of {lamp.session.id}")
+
+    async def _exited(self, lamp: Lamp, exit: dict[str, Any]) -> None:
+        await self.fleet.note(lamp.session.id, DAEMON, "exited", exit=exit, children="kept")
+
+    def _on_survivors(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        lamp.certificate = event["certificate"]
+        lamp.phase = "survivors"
+        lamp.notify()
+
+    def _on_output(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        lamp.offset = event["offset"]
+        lamp.output.set()
+        lamp.output = asyncio.Event()
+
+    def _on_rolled(self, lamp: Lamp, _: dict[str, Any]) -> None:
+        self.on_rolled(lamp)
+
+    def _on_query(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        self.on_query(lamp, event)
+
+    def _on_people(self, lamp: Lamp, _: dict[str, Any]) -> None:
+        lamp.notify()
+
+    def _on_abandoned(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        self.tasks.begin(self._abandoned(lamp, event["why"]), f"abandon {lamp.session.id}")
+
+    async def _abandoned(self, lamp: Lamp, why: str) -> None:
+        """A session that belonged to a client: the shim has begun to end it."""
+        if lamp.session.state is State.RUNNING:
+            grace = self.fleet.settings.grace
+            intent = Intent(DAEMON.name, why, How.TERMINATED, grace, self.fleet.clock.now())
+            await self.fleet.change(lamp.session.to_end(intent), DAEMON, "end", reason=why)
+
+    def _on_ended(self, lamp: Lamp, _: dict[str, Any]) -> None:
+        self.tasks.begin(self._find(lamp.session.id), f"end of {lamp.session.id}")
+
+    def _closed(self, session: str, line: Line) -> None:
+        lamp = self.fleet.lamps.get(session)
+        birth = self.launcher.started.get(session)
+        if birth is not None and not birth.done():
+            birth.set_result({"event": "failed", "stage": "holder", "errno": 5})
+        if lamp is None or lamp.line is not line:
+            return
+        lamp.line = None
+        if not self.closing and lamp.session.state is not State.STARTING:
+            self.tasks.begin(self._find(session), f"find {session}")
+
+    # -- finding
+
+    async def _find(self, session: str) -> None:
+        """By its exit file, its socket, or the keeper, in this order; else it is lost."""
+        if session in self._finding:
+            return
+        self._finding.add(session)
+        try:
+            while (lamp := self.fleet.lamps.get(session)) is not None and not await self._found(lamp):
+                pass
+        finally:
+            self._finding.discard(session)
+
+    async def _found(self, lamp: Lamp) -> bool:
+        session, folder = lamp.session, self.fleet.folder(lamp.session.id)
+        document = read_json(f"{folder}/exit.json")
+        if document is not None:
+            if session.state is State.STARTING:
+                await self._confirm_from_file(lamp)
+            await self.undertaker.bury(lamp.session, document)
+            return True
+        if lamp.line is not None and lamp.line.alive:
+            return True
+        sock = connect(self.fleet.settings.home.shim_socket(session.id))
+        if sock is not None:
+            self.adopt(session.id, sock, None)
+            return True
+        birth = read_json(f"{folder}/birth.json")
+        if birth is None and session.state is State.STARTING:
+            await self._resume(session)
+            return True
+        return await self._ask_keeper(lamp, birth)
+
+    async def _confirm_from_file(self, lamp: Lamp) -> None:
+        birth = read_json(f"{self.fleet.folder(lamp.session.id)}/birth.json") or {}
+        hello = {"shim": birth.get("shim") or [0, 0], "main": birth.get("main") or [0, 0], "guarantee": "tree"}
+        await self.launcher.confirm(lamp.session, hello)
+
+    async def _resume(self, session: Session) -> None:
+        """The intent to start is written, and nothing was born yet."""
+        try:
+            await self.launcher.resume(session)
+        except LampError as error:
+            log.warning("%s was not started: %s", session.id, error)
+
+    async def _ask_keeper(self, lamp: Lamp, birth: dict[str, Any] | None) -> bool:
+        """Held by the keeper: a new shim is there or about to be. Not held: it is lost."""
+        event = self._lost.setdefault(lamp.session.id, asyncio.Event())
+        event.clear()
+        try:
+            held = (await self.keeping.held()).get(lamp.session.id)
+        except (LampError, RefusedError) as error:
+            log.error("the keeper cannot be asked for %s: %s", lamp.session.id, error)
+            held = None
+        shim = (birth or {}).get("shim")
+        if held is not None:
+            if held["shim"] != shim or held["lost"] > 5:
+                return await self._give_up_or_retry(lamp, held)
+            try:
+                await asyncio.wait_for(event.wait(), _TAKEOVER_SECONDS)
+            except TimeoutError:
+                return await self._lose(lamp)
+            return False
+        if shim and proc.is_alive(*shim):
+            # Not held, alive, and not listening: it is between its last act and its exit, or its socket was taken away.
+            gone = await asyncio.to_thread(_wait_for_exit, shim[0], 5.0)
+            return False if gone else await self._lose(lamp)
+        return await self._lose(lamp)
+
+    async def _give_up_or_retry(self, lamp: Lamp, held: dict[str, Any]) -> bool:
+        if held["lost"] > 5:
+            return await self._lose(lamp)
+        await asyncio.sleep(0.02)  # forked a moment ago: it listens before it writes its birth file
+        return False
+
+    async def _lose(self, lamp: Lamp) -> bool:
+        document = read_json(f"{self.fleet.folder(lamp.session.id)}/exit.json")
+        if document is not None:
+            return False
+        await self.undertaker.lose(lamp.session, "its holder was lost")
+        return True
+
+    def _shim_lost(self, session: str, child: bool) -> None:
+        """From the keeper, once a new shim is forked."""
+        event = self._lost.get(session)
+        if event is not None:
+            event.set()
+        if not child:
+            self.tasks.begin(self.fleet.store.write(lambda db: sessions.mark_one_unheld(db, session)), f"mark {session}")
+
+    # -- a new keeper
+
+    async def _keeper_renewed(self) -> None:
+        await self.fleet.store.write(lambda db: sessions.mark_unheld(db, proc.boot_id()))
+        await self.fleet.note(None, DAEMON, "keeper lost", pid=self.keeping.pid)
+        await self._hold_all()
+
+    async def _hold_all(self) -> None:
+        """Every session's terminal or pipes must be held by the keeper that is there now."""
+        held = await self.keeping.held()
+        for lamp in list(self.fleet.lamps.values()):
+            if lamp.session.id in held or lamp.line is None or lamp.session.main is None or lamp.session.shim is None:
+                continue
+            try:
+                answer, descriptors = await lamp.line.ask("copy")
+                shim, main = lamp.session.shim, lamp.session.main
+                await self.keeping.hold(
+                    holding_spec(self.fleet, lamp.session),
+                    [shim.pid, shim.start],
+                    [main.pid, main.start],
+                    answer["names"],
+                    descriptors,
+                )
+            except (LampError, RefusedError) as error:
+                log.warning("%s is not held by the keeper: %s", lamp.session.id, error)
+
+
+def _wait_for_exit(pid: int, seconds: float) -> bool:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(descriptor)

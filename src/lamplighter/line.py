@@ -1,0 +1,124 @@
+"""A line to a holder: requests and their answers, events, and its end, on the event loop. Knows the wire, no sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from lamplighter.errors import Code, UnavailableError
+from lamplighter.holder.wire import JSON, Channel, WireError
+
+
+class RefusedError(Exception):
+    """The holder answered with an error."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error.get("message", ""))
+        self.code = str(error.get("code", ""))
+
+
+class Line:
+    """Not to be awaited from two loops. `heard` gets each event, `closed` is called once."""
+
+    def __init__(self, sock: socket.socket, what: str, heard: Callable[[dict[str, Any]], None], closed: Callable[[], None]) -> None:
+        self.what = what
+        self.channel = Channel(sock)
+        self.alive = True
+        self._heard = heard
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._next = 0
+        self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], list[int]]]] = {}
+        self._writing = False
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    async def ask(self, operation: str, descriptors: list[int] | None = None, **fields: Any) -> tuple[dict[str, Any], list[int]]:
+        """The answer, and the descriptors that came with it. RefusedError or HOLDER_UNREACHABLE when there is none."""
+        if not self.alive:
+            raise self._lost()
+        self._next += 1
+        number = self._next
+        future: asyncio.Future[tuple[dict[str, Any], list[int]]] = self._loop.create_future()
+        self._waiting[number] = future
+        self._send({"op": operation, "n": number, **fields}, descriptors)
+        return await future
+
+    def tell(self, operation: str, **fields: Any) -> None:
+        """Say something that has no answer."""
+        if self.alive:
+            self._send({"op": operation, **fields}, None)
+
+    def close(self) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self._loop.remove_reader(self.channel.fileno())
+        if self._writing:
+            self._loop.remove_writer(self.channel.fileno())
+        self.channel.close()
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(self._lost())
+        self._closed()
+
+    def _send(self, message: dict[str, Any], descriptors: list[int] | None) -> None:
+        if not self.channel.send_json(message, descriptors):
+            self._loop.call_soon(self.close)
+        elif self.channel.pending and not self._writing:
+            self._writing = True
+            self._loop.add_writer(self.channel.fileno(), self._writable)
+
+    def _writable(self) -> None:
+        if not self.channel.flush():
+            self.close()
+        elif not self.channel.pending:
+            self._writing = False
+            self._loop.remove_writer(self.channel.fileno())
+
+    def _readable(self) -> None:
+        try:
+            frames = self.channel.read()
+        except WireError:
+            frames = None
+        if frames is None:
+            self.close()
+            return
+        for kind, payload in frames:
+            if kind == JSON:
+                self._take(json.loads(payload))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "event" in message:
+            self._heard(message)
+            return
+        future = self._waiting.pop(message.get("n", 0), None)
+        descriptors = list(self.channel.received)
+        self.channel.received.clear()
+        if future is None or future.done():
+            for descriptor in descriptors:
+                os.close(descriptor)
+        elif "error" in message:
+            future.set_exception(RefusedError(message["error"]))
+        else:
+            future.set_result((message.get("ok") or {}, descriptors))
+
+    def _lost(self) -> UnavailableError:
+        return UnavailableError(
+            Code.HOLDER_UNREACHABLE, f"the line to {self.what} broke", "try again; if it stays so, lamp doctor says more"
+        )
+
+
+def connect(path: str) -> socket.socket | None:
+    """A connection to a holder's socket, or None when nobody listens there."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        return None
+    return sock

@@ -1,0 +1,79 @@
+"""Ending sessions, with proof; and protecting them from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.permission import Act
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import CertificateView, SessionView
+
+
+class EndSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    reason: str = Field("", max_length=2000, description="why; kept with the session")
+    grace: str = Field("5s", description="how long after TERM before KILL")
+
+
+class KillSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    force: bool = Field(False, description="also when it is active: working, waiting, unknown, or with people attached")
+    grace: str = Field("5s", description="how long after TERM before KILL; 0 for KILL at once")
+    reason: str = Field("", max_length=2000, description="why; kept with the session")
+
+
+class Ended(Result):
+    id: str
+    name: str
+    state: str = Field(description="ended; or ending, when there are survivors or it is the caller's own")
+    how: str
+    reason: str
+    exit: dict[str, Any] | None
+    certificate: CertificateView
+
+
+@operation(command="end", group="sessions", positional=("session",), changes=True)
+async def end_session(call: Call, request: EndSession) -> Ended:
+    """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
+
+    Returns the death certificate. The log stays. Asking again for the same session changes nothing and returns the same ending.
+    To skip the asking: kill.
+    """
+    session = await call.app.permitted(call.caller, Act.END, request.session)
+    grace = parse_duration(request.grace, "grace")
+    return Ended.model_validate(
+        await call.app.undertaker.end(session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone)
+    )
+
+
+@operation(command="kill", group="sessions", positional=("session",), changes=True)
+async def kill_session(call: Call, request: KillSession) -> Ended:
+    """Stop a session now: TERM to its whole tree, a grace period, then freeze and KILL until nothing of it is left.
+
+    An active session is refused without force. Returns the death certificate. The log stays. To let it finish in its own
+    way first: end.
+    """
+    session = await call.app.permitted(call.caller, Act.KILL, request.session)
+    grace = parse_duration(request.grace, "grace")
+    if not request.force:
+        await call.app.portrait.refuse_active(session)
+    return Ended.model_validate(
+        await call.app.undertaker.end(session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone)
+    )
+
+
+class ProtectSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    off: bool = Field(False, description="take the protection away")
+
+
+@operation(command="protect", group="sessions", positional=("session",), changes=True)
+async def protect_session(call: Call, request: ProtectSession) -> SessionView:
+    """Protect a session: no cleanup and no agent may end it, only the operator by name. With off: no longer."""
+    session = await call.app.permitted(call.caller, Act.PROTECT, request.session)
+    await call.app.undertaker.protect(session, not request.off, call.caller)
+    return await call.app.portrait.view(await call.app.find(session.id))

@@ -1,0 +1,87 @@
+"""Carrying out a call: its key claimed before it acts, its result kept, so that a retry returns what happened.
+
+Knows operations and keys; knows nothing of sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from lamplighter.domain.permission import Act, check
+from lamplighter.errors import Code, ConflictError, InputError, LampError
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import OPERATIONS, Operation, Request
+from lamplighter.store import calls
+from lamplighter.store.calls import KeptCall
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
+
+_KEY_LENGTH = 200
+_KEPT_SECONDS = 7 * 86400.0
+
+
+class Execution:
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
+
+    async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+        """The result as a document. What changes something goes on when whoever asked is gone."""
+        operation = OPERATIONS.get(name)
+        if operation is None:
+            raise InputError(Code.BAD_INPUT, f"there is no operation {ascii(name[:60])}", f"there are {', '.join(OPERATIONS)}")
+        check(call.caller, Act.READ, None, [])
+        request = operation.parse(arguments)
+        if not operation.changes:
+            return _document(await operation.run(call, request))
+        if not call.key or len(call.key) > _KEY_LENGTH:
+            raise InputError(Code.BAD_INPUT, "a change needs a key of 1 to 200 characters", "send a random one, and the same one to retry")
+        running = self._running.get(call.key)
+        if running is None:
+            running = self.app.tasks.begin(self._once(operation, request, arguments, call), f"{name} {call.key}")
+            self._running[call.key] = running
+            running.add_done_callback(lambda _: self._running.pop(call.key, None))
+            return await asyncio.shield(running)
+        await self._claim(operation, arguments, call)  # the same question by the same caller, or KEY_REUSED
+        return await asyncio.shield(running)
+
+    async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+        kept = await self._claim(operation, arguments, call)
+        if kept is not None and kept.state == "done":
+            return json.loads(kept.result or "{}")
+        # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
+        try:
+            result = _document(await operation.run(call, request))
+        except LampError:
+            await self.app.store.write(lambda db: calls.release(db, call.key))
+            raise
+        text = json.dumps(result)
+        await self.app.store.write(lambda db: calls.finish(db, call.key, text))
+        return result
+
+    async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
+        told = {name: value for name, value in arguments.items() if name != "environment"}
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+        wanted = KeptCall(call.key, operation.name, call.caller.name, digest, "claimed", None)
+        now = self.app.clock.now()
+
+        def write(db: sqlite3.Connection) -> KeptCall | None:
+            return calls.claim(db, wanted, now)
+
+        kept = await self.app.store.write(write)
+        if kept is not None and (kept.operation, kept.caller, kept.digest) != (wanted.operation, wanted.caller, wanted.digest):
+            raise ConflictError(Code.KEY_REUSED, "this key was used for another call", "use a new key for a new call")
+        return kept
+
+    async def forget_old_keys(self) -> None:
+        before = self.app.clock.now() - _KEPT_SECONDS
+        await self.app.store.write(lambda db: calls.forget_before(db, before))
+
+
+def _document(result: Any) -> dict[str, Any]:
+    return result.model_dump(mode="json")

@@ -1,0 +1,105 @@
+"""The machine and the daemon: status, doctor, prune, down."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.domain.permission import Act
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import SessionView
+
+
+class Nothing(Request):
+    pass
+
+
+class Status(Result):
+    pid: int = Field(description="the daemon's process")
+    version: str
+    since: str
+    home: str = Field(description="where state lives")
+    keeper: int | None = Field(description="the keeper's process")
+    alive: int = Field(description="sessions that run")
+    ending: int = Field(description="sessions whose end has begun")
+    ended: int = Field(description="sessions that are kept in the store")
+    guarantee: str = Field(description="what a kill proves here")
+    caller: str = Field(description="who you are to the daemon")
+
+
+@operation(command="status", group="machine")
+async def get_status(call: Call, request: Nothing) -> Status:
+    """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
+    return Status.model_validate(await call.app.host.status(call.caller))
+
+
+class Check(Result):
+    name: str
+    state: Literal["ok", "note", "bad"]
+    found: str
+    mend: str = Field("", description="what to do about it")
+
+
+class Checkup(Result):
+    guarantee: str = Field(description="what a kill proves here: kernel, tree or best_effort")
+    checks: list[Check]
+
+
+@operation(command="doctor", group="machine")
+async def check_host(call: Call, request: Nothing) -> Checkup:
+    """Check what this machine offers, what guarantee a kill has here, what is broken and how to mend it."""
+    return Checkup.model_validate(await call.app.host.checkup())
+
+
+class PruneLogs(Request):
+    apply: bool = Field(False, description="do it; without, only show what would go")
+
+
+class Pruned(Result):
+    sessions: list[dict[str, Any]] = Field(description="each with id, name, ended_at, bytes and why")
+    bytes: int
+    applied: bool
+    kept_days: int
+    kept_bytes: int
+
+
+@operation(command="prune", group="machine", changes=True)
+async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
+    """Show which logs of ended sessions are past what is kept (30 days, 2 GB); with apply, delete them.
+
+    The sessions stay in the store, with their endings. The daemon does the same by itself once a day.
+    """
+    if request.apply:
+        await call.app.permitted(call.caller, Act.PRUNE, None)
+    return Pruned.model_validate(await call.app.archive.prune(apply=request.apply, by=call.caller))
+
+
+class Down(Request):
+    all: bool = Field(False, description="end every session first")
+    grace: str = Field("5s", description="with all: how long after TERM before KILL")
+
+
+class WentDown(Result):
+    ended: list[dict[str, Any]] = Field(description="with all: one row a session, with its certificate or its error")
+    alive: int = Field(description="sessions that go on without the daemon")
+
+
+@operation(command="down", group="machine", changes=True)
+async def stop_daemon(call: Call, request: Down) -> WentDown:
+    """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
+    await call.app.permitted(call.caller, Act.DOWN_ALL if request.all else Act.DOWN, None)
+    return WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=request.grace))
+
+
+class Overview(Result):
+    sessions: list[SessionView]
+    caller: str
+
+
+@operation(command=None, group="sessions")
+async def get_overview(call: Call, request: Nothing) -> Overview:
+    """What runs, what waits for you, what to do next."""
+    listed = await call.app.portrait.list(ended=False, limit=10_000)
+    return Overview(sessions=listed.sessions, caller=call.caller.name)

@@ -1,0 +1,62 @@
+"""Seeing sessions: lists, one in full, the audit log."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import EventView, SessionDetail, Sessions
+
+
+class ListSessions(Request):
+    all: bool = Field(False, description="also those that have ended")
+    limit: int = Field(10_000, ge=1, le=100_000, description="at most this many, the newest", json_schema_extra={"hidden": True})
+
+
+@operation(command="ls", group="sessions")
+async def list_sessions(call: Call, request: ListSessions) -> Sessions:
+    """List the sessions that are alive: whose they are, since when, how active, memory and CPU of the whole tree.
+
+    Oldest first. With all, those that have ended too. One session in full: show. Who started whom: tree.
+    """
+    return await call.app.portrait.list(ended=request.all, limit=request.limit)
+
+
+class GetSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+
+
+@operation(command="show", group="sessions", positional=("session",))
+async def get_session(call: Call, request: GetSession) -> SessionDetail:
+    """Show one session in full: verdict with its evidence, every process of its tree, who ended it and how.
+
+    Also for one that has ended: then with its exit and its death certificate.
+    """
+    return await call.app.portrait.detail(await call.app.find(request.session))
+
+
+class ListEvents(Request):
+    session: str | None = Field(None, description="only what happened to this one")
+    follow: bool = Field(False, description="go on with what happens from now on")
+    since: int = Field(0, ge=0, description="only events numbered higher than this")
+    limit: int = Field(1000, ge=1, le=100_000, description="at most this many, the newest")
+
+
+class Events(Result):
+    events: list[EventView]
+
+
+@operation(command="events", group="machine", positional=("session",))
+async def list_events(call: Call, request: ListEvents) -> Events:
+    """Show the audit log: who did what to which session, and when. Nothing is ever taken out of it."""
+    session = await call.app.find(request.session) if request.session else None
+    events = await call.app.journal.events(session, request.since, request.limit)
+    if request.follow:
+        last = events[-1].n if events else request.since
+        for event in events:
+            await call.emit(event)
+        async for event in call.app.journal.follow(session, last):
+            await call.emit(event)
+        return Events(events=[])
+    return Events(events=events)

@@ -1,0 +1,78 @@
+"""Starting a session."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.domain.session import Driver, Kind
+from lamplighter.lifecycle.launch import Launch
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+
+
+class StartSession(Request):
+    command: list[str] = Field(description="the program and its arguments, run as they are, by no shell")
+    name: str | None = Field(None, description="what to call it; unique among the living; made from the command if left out")
+    kind: Kind = Field(Kind.TASK, description="what it is for")
+    parent: str | None = Field(None, description="the session it belongs to; by default the one that asks")
+    cwd: str | None = Field(None, description="the folder it starts in; by default the caller's")
+    env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
+    headless: bool = Field(False, description="pipes instead of a terminal; standard output and error are kept apart")
+    protect: bool = Field(False, description="no cleanup and no agent may end it")
+    keep_children: bool = Field(False, description="when the command exits, let what it left behind go on")
+    rows: int = Field(24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True})
+    cols: int = Field(80, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True})
+    environment: dict[str, str] | None = Field(
+        None, description="the caller's environment", json_schema_extra={"hidden": True}
+    )
+    umask: int | None = Field(None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True})
+    bound: bool = Field(
+        False, description="end it when the client that runs it goes away", json_schema_extra={"hidden": True}
+    )
+
+
+class Started(Result):
+    id: str
+    name: str
+    state: str
+    pid: int = Field(description="the command's process")
+    parent: str | None
+    folder: str = Field(description="where its log is")
+
+
+@operation(command="start", group="sessions", positional=("command",), changes=True)
+async def start_session(call: Call, request: StartSession) -> Started:
+    """Start a command as a session and come back at once with its id and name.
+
+    The command has been executed when this returns. It goes on whatever happens to the caller, the terminal or the daemon;
+    everything it starts belongs to it and is ended with it. Fails, with nothing left behind, when there is no such program or
+    folder or the name is taken. To wait for the command and pass its output through, use run.
+    """
+    session = await call.app.launcher.launch(
+        Launch(
+            command=tuple(request.command),
+            name=request.name,
+            kind=request.kind,
+            parent=request.parent,
+            cwd=request.cwd,
+            environment={**(request.environment or {}), **request.env},
+            driver=Driver.HEADLESS if request.headless else Driver.TERMINAL,
+            protect=request.protect,
+            keep_children=request.keep_children,
+            rows=request.rows,
+            cols=request.cols,
+            umask=request.umask,
+            bound=request.bound,
+        ),
+        call.caller,
+        call.key,
+    )
+    assert session.main is not None
+    return Started(
+        id=session.id,
+        name=session.name,
+        state=session.state.value,
+        pid=session.main.pid,
+        parent=session.parent,
+        folder=str(call.app.settings.session_folder(session.id)),
+    )

@@ -1,0 +1,139 @@
+"""Talking to a session: input, output, waiting, attaching."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.permission import Act
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+
+
+class SendInput(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    text: str = Field(description="what to type, sent literally; with keys: names of keys, such as Up, C-c or Enter, apart by spaces")
+    keys: bool = Field(False, description="the text names keys")
+    enter: bool = Field(True, description="press Enter after the text; keys never get one")
+
+
+class Sent(Result):
+    id: str
+    size: int = Field(description="bytes that reached the session")
+    cursor: int = Field(description="the output's end before the input: read from here for the answer")
+
+
+@operation(command="send", group="sessions", positional=("session", "text"), changes=True)
+async def send_input(call: Call, request: SendInput) -> Sent:
+    """Type into a session. The text is sent as it is, whatever it contains, then Enter.
+
+    With keys the text is names of keys: Up, Enter, C-c, M-x, F5. For the answer: read with the cursor that comes back, or wait.
+    """
+    session = await call.app.permitted(call.caller, Act.SEND, request.session)
+    return Sent.model_validate(
+        await call.app.speech.send(session, request.text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key)
+    )
+
+
+class ReadOutput(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    mode: Literal["screen", "output", "cast", "vt"] = Field(
+        "screen", description="screen: what a person would see now; output: the log by cursor; cast: a recording for asciinema"
+    )
+    lines: int | None = Field(None, ge=1, le=1_000_000, description="only the last N lines")
+    since: int | None = Field(None, ge=0, description="output from this cursor on")
+    follow: bool = Field(False, description="go on as more comes, until the session has ended")
+    limit: int = Field(1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True})
+
+
+class Output(Result):
+    id: str
+    mode: str
+    text: str
+    cursor: int = Field(description="pass it as since to go on from here")
+    more: bool = Field(description="there is more already; read again with the cursor")
+    lost: int = Field(description="bytes before this text that rotation or a full disk took")
+    exact: bool = Field(True, description="false when a screen was rebuilt without its beginning")
+    rows: int | None = None
+    cols: int | None = None
+    at: list[int] | None = Field(None, description="the cursor on the screen: column, row, from 0")
+    title: str | None = None
+    base64: str | None = Field(None, description="the bytes, where they are not text", json_schema_extra={"hidden": True})
+
+
+@operation(command="read", group="sessions", positional=("session",))
+async def read_output(call: Call, request: ReadOutput) -> Output:
+    """Read what a session shows or printed: its screen as a person would see it now, or its output by cursor.
+
+    Output by cursor skips nothing and repeats nothing; what rotation took is said as a number of lost bytes. Works for sessions
+    that have ended, as long as their log is kept.
+    """
+    session = await call.app.find(request.session)
+    async for page in call.app.speech.read(session, request.mode, request.lines, request.since, request.limit, request.follow):
+        if not request.follow:
+            return Output.model_validate(page)
+        await call.emit(Output.model_validate(page))
+    return Output(id=session.id, mode=request.mode, text="", cursor=0, more=False, lost=0)
+
+
+class WaitSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    until: str = Field("ended", description="idle, ended, or text=… (a text that appears in its output from now on)")
+    timeout: str | None = Field(None, description="give up after this long: 5, 5s, 30m, 8h")
+    since: int | None = Field(None, ge=0, description="with text=…: look from this cursor on instead of from now")
+    quiet: str = Field("2s", description="with idle: this long without output, input or CPU")
+
+
+class Waited(Result):
+    id: str
+    name: str
+    state: str
+    met: str = Field(description="what came true")
+    cursor: int
+    exit: dict[str, Any] | None
+
+
+@operation(command="wait", group="sessions", positional=("session",))
+async def wait_session(call: Call, request: WaitSession) -> Waited:
+    """Wait until a session is idle, has ended, or has printed a text. Changes nothing.
+
+    TIMEOUT when it takes longer than the timeout; ENDED when it ended before it was idle or printed the text.
+    """
+    session = await call.app.find(request.session)
+    timeout = None if request.timeout is None else parse_duration(request.timeout, "timeout")
+    quiet = parse_duration(request.quiet, "quiet")
+    return Waited.model_validate(await call.app.waiting.wait(session, request.until, timeout, request.since, quiet))
+
+
+class AttachSession(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    rows: int | None = Field(None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True})
+    cols: int | None = Field(None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True})
+    read_only: bool = Field(False, description="watch without typing")
+    bound: bool = Field(False, description="the session ends with this client", json_schema_extra={"hidden": True})
+
+
+class Attached(Result):
+    id: str
+    name: str
+    state: str
+    offset: int = Field(description="where the live output begins; the screen stands for all before it")
+    rows: int
+    cols: int
+    screen: str = Field(description="bytes, as base64, that draw the screen as it is", json_schema_extra={"hidden": True})
+
+
+@operation(command="attach", group="sessions", positional=("session",))
+async def attach_session(call: Call, request: AttachSession) -> Attached:
+    """Be at a session's terminal, with any number of others. Detach with Ctrl-\\ ; the session goes on.
+
+    It lasts when the daemon stops. A session with people attached counts as active.
+    """
+    session = await call.app.permitted(call.caller, Act.SEND, request.session)
+    attached, descriptor = await call.app.speech.attach(
+        session, request.rows, request.cols, read_only=request.read_only, bound=request.bound, by=call.caller
+    )
+    call.pass_descriptor(descriptor)
+    return Attached.model_validate(attached)

@@ -1,0 +1,104 @@
+"""The shapes in which sessions, endings and events are shown. Times are UTC, ISO 8601."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.operations.operation import Result
+
+
+def moment(seconds: float | None) -> str | None:
+    """Unix seconds as UTC, ISO 8601, to the millisecond."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class ProcessView(Result):
+    pid: int
+    parent: int
+    command: str
+    state: str = Field(description="R running, S sleeping, D in the kernel, T stopped, Z dead and not reaped")
+    memory: int = Field(description="resident bytes")
+    cpu: float = Field(description="seconds used so far")
+
+
+class CertificateView(Result):
+    guarantee: str = Field(description="kernel: cgroup empty and no child left; tree: no child left; best_effort")
+    seconds: float
+    processes: list[dict[str, Any]] = Field(
+        description="each with pid, started, start_ticks, command, signal and seconds"
+    )
+    survivors: list[dict[str, Any]] = Field(description="what is still alive, and why")
+
+
+class EndingView(Result):
+    at: str
+    by: str
+    reason: str
+    how: str = Field(description="asked, terminated, killed, exited or lost")
+    exit: dict[str, Any] | None
+    certificate: CertificateView
+
+
+class SessionView(Result):
+    """One session as listings show it."""
+
+    id: str
+    name: str
+    kind: str
+    agent: str
+    driver: str
+    state: str = Field(description="starting, running, ending or ended")
+    verdict: str = Field(description="working, waiting, idle, finished, stuck, orphaned, leftovers, unknown, ended")
+    evidence: list[str] = Field(description="what the verdict rests on")
+    owner: str
+    parent: str | None
+    project: str | None
+    command: list[str]
+    cwd: str
+    protected: bool
+    keep_children: bool
+    pid: int | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    last_output_at: str | None
+    last_input_at: str | None
+    attached: int = Field(description="people attached now")
+    processes: int = Field(description="of the whole tree")
+    memory: int = Field(description="resident bytes of the whole tree")
+    cpu: float = Field(description="CPU seconds of the whole tree")
+    output: int = Field(description="bytes of output so far; also the newest cursor")
+    exit: dict[str, Any] | None
+    how: str | None = Field(description="how it ended")
+
+
+class Sessions(Result):
+    sessions: list[SessionView]
+    left_out: int = Field(description="how many more there are")
+
+
+class SessionDetail(SessionView):
+    """One session in full."""
+
+    guarantee: str = Field(description="what a kill would prove here")
+    holder_lost: bool = Field(description="its first holder was lost, so an end of it is best_effort")
+    tree: list[ProcessView]
+    children: list[str] = Field(description="ids of the sessions it started")
+    intent: dict[str, Any] | None
+    ending: EndingView | None
+    folder: str = Field(description="where its log is")
+
+
+class EventView(Result):
+    n: int
+    at: str
+    session: str | None
+    name: str | None
+    by: str
+    action: str
+    detail: dict[str, Any]

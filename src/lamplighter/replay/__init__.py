@@ -1,0 +1,1 @@
+"""What a log shows when it is played: screens, keyframes, recordings. Knows a log folder, nothing of sessions."""

@@ -1,0 +1,206 @@
+"""Writes a terminal out again: bytes that make any terminal of the same size, after a reset, show the same.
+
+Knows the order in which content, margins, cursor, pen and modes have to be set so that none spoils another.
+Knows nothing of logs. Content is written while every mode is at its default; the modes come last.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from lamplighter.replay.emulator import Emulator
+
+# Left out on purpose: 3 (clears the screen), 1048 (moves the saved cursor), 2026 (would hold a real terminal's picture
+# back), and 6, 47, 69, 1047, 1049, which have their own place in the order.
+_MODES = (1, 4, 5, 7, 8, 9, 12, 25, 40, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 1035, 1036,
+          1039, 1045, 2004, 2027, 2031, 2033, 2048, 5522)  # fmt: skip
+_ANSI_MODES = (2, 4, 12, 20)
+_SCREENS = (1049, 1047, 47)
+# Style, link and protection as they are after a reset; and the character sets, for when they were touched at all.
+_NO_PEN = b'\x1b[m\x1b]8;;\x1b\\\x1b[0"q'
+_NO_SETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f"
+_SETS = re.compile(rb"\x1b[()*+no|}~NO]|[\x0e\x0f]")
+_CLUSTERS_ON, _CLUSTERS_OFF = b"\x1b[?2027h", b"\x1b[?2027l"
+
+
+class _Usual(NamedTuple):
+    """What a terminal is like after a reset, so that only what differs is written."""
+
+    modes: dict[int, bool]
+    ansi: dict[int, bool]
+    shape: bytes
+    pen: bytes
+
+
+@functools.cache
+def _usual() -> _Usual:
+    fresh = Emulator(2, 2, 0)
+    modes = {number: fresh.mode(number) for number in _MODES}
+    ansi = {number: fresh.mode(number, ansi=True) for number in _ANSI_MODES}
+    return _Usual(modes, ansi, fresh.cursor_shape(), fresh.pen())
+
+
+def written(terminal: Emulator, history: int = 0) -> bytes:
+    """The bytes for `terminal`, with at most `history` rows that have scrolled away before what is seen."""
+    twin = terminal.clone()
+    out = [*_names(terminal), _tab_stops(terminal)]
+    if terminal.alternate:
+        out += _behind(terminal, history)
+        history = 0
+    out += [_content(terminal, history), _NO_PEN]
+    out += _margins(twin)
+    out += _saved(terminal.clone(), twin)
+    out += _cursor(terminal, twin)
+    out += _modes(terminal)
+    shape = twin.cursor_shape()
+    if shape != _usual().shape:
+        out.append(b"\x1b[%s q" % shape)
+    if terminal.keyboard:
+        out.append(b"\x1b[>%du" % terminal.keyboard)
+    out += [terminal.key_format(), terminal.unfinished()]
+    return b"".join(out)
+
+
+def _names(terminal: Emulator) -> list[bytes]:
+    out: list[bytes] = []
+    for number, text in ((2, terminal.title), (7, terminal.folder)):
+        if text:
+            out.append(b"\x1b]%d;%s\x1b\\" % (number, "".join(c for c in text if c.isprintable()).encode()))
+    for name, (red, green, blue) in terminal.colours():
+        out.append(f"\x1b]{name};rgb:{red:02x}/{green:02x}/{blue:02x}\x1b\\".encode())
+    return out
+
+
+def _behind(terminal: Emulator, history: int) -> list[bytes]:
+    """The primary screen behind the alternate one, left as the program left it, and the way over to the alternate."""
+    primary = terminal.clone()
+    primary.feed(b"\x1b[?47l")
+    out = [_content(primary, history), _NO_PEN]
+    if primary.keyboard:
+        out.append(b"\x1b[>%du" % primary.keyboard)
+    number = next((n for n in _SCREENS if terminal.mode(n)), 1049)
+    primary.feed(b"\x1b8")
+    pen = primary.pen()
+    out += [*_place(primary, (1, 1)), pen]
+    if number != 1049:
+        out.append(b"\x1b7")  # 1049 saves by itself
+    # The colour in use fills what is cleared, so the pen goes before the clearing.
+    return [*out, b"\x1b[?%dh" % number, _lifted(pen), b"\x1b[2J\x1b[H"]
+
+
+def _tab_stops(terminal: Emulator) -> bytes:
+    stops = terminal.tab_stops()
+    usual = b"".join(b"\x1b[%dG\x1bH" % col for col in range(9, terminal.cols + 1, 8))
+    return b"" if stops == b"\x1b[3g" + usual + b"\x1b[H" else stops
+
+
+def _lifted(pen: bytes) -> bytes:
+    """What undoes a pen. Character sets are left alone where they can be: naming one is not the same as having none."""
+    return _NO_PEN + _NO_SETS if _SETS.search(pen) else _NO_PEN
+
+
+def _content(terminal: Emulator, history: int) -> bytes:
+    """The rows, joined where the program let them wrap, so that they still reflow in a terminal that does that."""
+    total, first = terminal.total, max(0, terminal.total - terminal.rows - history)
+    scrolled = total - first > terminal.rows
+    lines: list[bytes] = []
+    row = first
+    while row < total:
+        last, wraps = row, terminal.flags(row)
+        if wraps[1]:
+            lines.append(_clusters(terminal, row))
+        else:
+            while wraps[0] and last + 1 < total and _continues(terminal, last + 1):
+                last += 1
+                wraps = terminal.flags(last)
+            lines.append(terminal.painted(row, 0, terminal.cols - 1, last))
+        row = last + 1
+    while lines and not lines[-1] and not scrolled:
+        lines.pop()
+    return b"\r\n".join(lines)
+
+
+def _continues(terminal: Emulator, row: int) -> bool:
+    """Whether a row can be written as the rest of the one before: it has something to write, and no clusters."""
+    return not terminal.flags(row)[1] and bool(terminal.cell(row, 0).codepoints)
+
+
+def _clusters(terminal: Emulator, row: int) -> bytes:
+    """A row with characters of several code points, each put at its column: terminals differ on how wide they are."""
+    out: list[bytes] = []
+    begin, cols = 0, terminal.cols
+    for col in range(cols):
+        cell = terminal.cell(row, col)
+        if len(cell.codepoints) < 2:
+            continue
+        if begin < col:
+            out += [b"\x1b[%dG" % (begin + 1), terminal.painted(row, begin, col - 1)]
+        out += [b"\x1b[%dG" % (col + 1), _cluster(terminal, row, col)]
+        begin = col + (2 if cell.wide == 1 else 1)
+    if begin < cols:
+        rest = terminal.painted(row, begin, cols - 1)
+        out += [b"\x1b[%dG" % (begin + 1), rest] if rest else []
+    return b"".join(out)
+
+
+def _cluster(terminal: Emulator, row: int, col: int) -> bytes:
+    base, *others = terminal.cell(row, col).codepoints
+    wide = terminal.cell(row, col).wide == 1
+    painted = terminal.painted(row, col, col + wide)
+    # Joined by the terminal only while it clusters; what merely combines needs no mode.
+    joined = any(terminal.width(point) for point in others) or wide != (terminal.width(base) == 2)
+    return _CLUSTERS_ON + painted + _CLUSTERS_OFF if joined else painted
+
+
+def _margins(twin: Emulator) -> list[bytes]:
+    top, bottom, left, right = twin.margins()
+    out: list[bytes] = []
+    if twin.mode(69):
+        out.append(b"\x1b[?69h\x1b[%d;%ds" % (left, right))
+    if (top, bottom) != (1, twin.rows):
+        out.append(b"\x1b[%d;%dr" % (top, bottom))
+    return out
+
+
+def _saved(scratch: Emulator, twin: Emulator) -> list[bytes]:
+    """The cursor that the program saved; nothing when it is where a reset leaves it."""
+    scratch.feed(b"\x1b8")
+    if scratch.cursor == (0, 0) and scratch.pen() == _usual().pen and not scratch.mode(6):
+        return []
+    return [*_cursor(scratch, twin), b"\x1b7\x1b[?6l", _lifted(scratch.pen())]
+
+
+def _cursor(terminal: Emulator, twin: Emulator) -> list[bytes]:
+    """Origin mode first, because it moves the cursor; then the place, then the pen."""
+    if not terminal.mode(6):
+        return [*_place(terminal, (1, 1)), terminal.pen()]
+    top, _, left, _ = twin.margins()
+    return [b"\x1b[?6h", *_place(terminal, (top, left)), terminal.pen()]
+
+
+def _place(terminal: Emulator, origin: tuple[int, int]) -> list[bytes]:
+    row, col = terminal.cursor
+    if not terminal.wrap_pending:
+        return [b"\x1b[%d;%dH" % (row + 2 - origin[0], col + 2 - origin[1])]
+    # Only writing in the last column makes a wrap pending, so what is there is written again.
+    seen = terminal.total - terminal.rows + row
+    if col and terminal.cell(seen, col).wide == 2:
+        col -= 1
+    several = len(terminal.cell(seen, col).codepoints) > 1
+    wide = terminal.cell(seen, col).wide == 1
+    again = _cluster(terminal, seen, col) if several else terminal.painted(seen, col, col + wide)
+    return [b"\x1b[%d;%dH" % (row + 2 - origin[0], col + 2 - origin[1]), again or b" "]
+
+
+def _modes(terminal: Emulator) -> list[bytes]:
+    usual = _usual()
+    out: list[bytes] = []
+    for number, default in usual.modes.items():
+        if terminal.mode(number) != default:
+            out.append(b"\x1b[?%d%s" % (number, b"l" if default else b"h"))
+    for number, default in usual.ansi.items():
+        if terminal.mode(number, ansi=True) != default:
+            out.append(b"\x1b[%d%s" % (number, b"l" if default else b"h"))
+    return out

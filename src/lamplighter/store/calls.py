@@ -1,0 +1,43 @@
+"""Queries about calls: what was asked for under which key, and what came of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCall:
+    """`claimed` until its result is known; then `done`."""
+
+    key: str
+    operation: str
+    caller: str
+    digest: str
+    state: str
+    result: str | None
+
+
+def claim(db: sqlite3.Connection, call: KeptCall, at: float) -> KeptCall | None:
+    """Take the key; or, when it was taken before, what is kept under it."""
+    row = db.execute("SELECT * FROM calls WHERE key = ?", (call.key,)).fetchone()
+    if row is not None:
+        return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["state"], row["result"])
+    db.execute(
+        "INSERT INTO calls VALUES (?, ?, ?, ?, 'claimed', NULL, ?)", (call.key, call.operation, call.caller, call.digest, at)
+    )
+    return None
+
+
+def finish(db: sqlite3.Connection, key: str, result: str) -> None:
+    db.execute("UPDATE calls SET state = 'done', result = ? WHERE key = ?", (result, key))
+
+
+def release(db: sqlite3.Connection, key: str) -> None:
+    """Nothing was changed under this key: it may be tried again."""
+    db.execute("DELETE FROM calls WHERE key = ? AND state = 'claimed'", (key,))
+
+
+def forget_before(db: sqlite3.Connection, at: float) -> None:
+    """Keys are kept for a week."""
+    db.execute("DELETE FROM calls WHERE at < ?", (at,))

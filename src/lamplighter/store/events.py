@@ -1,0 +1,23 @@
+"""Queries about events: append and read, nothing else."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from lamplighter.domain.event import Event
+
+
+def append(db: sqlite3.Connection, at: float, session: str | None, by: str, action: str, **detail: Any) -> Event:
+    row = (at, session, by, action, json.dumps(detail, separators=(",", ":")))
+    cursor = db.execute("INSERT INTO events (at, session, by, action, detail) VALUES (?, ?, ?, ?, ?)", row)
+    assert cursor.lastrowid is not None
+    return Event(cursor.lastrowid, at, session, by, action, detail)
+
+
+def newest(db: sqlite3.Connection, session: str | None, since: int, limit: int) -> list[Event]:
+    """The newest after a number, oldest of them first."""
+    where, values = ("AND session = ?", (session,)) if session else ("", ())
+    rows = db.execute(f"SELECT * FROM events WHERE n > ? {where} ORDER BY n DESC LIMIT ?", (since, *values, limit)).fetchall()
+    return [Event(row["n"], row["at"], row["session"], row["by"], row["action"], json.loads(row["detail"])) for row in reversed(rows)]

@@ -1,0 +1,72 @@
+"""The schema as a numbered list. A migration that has landed is never changed; data is never lost by one."""
+
+from __future__ import annotations
+
+import sqlite3
+
+MIGRATIONS: list[str] = [
+    """
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        driver TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        parent TEXT,
+        project TEXT,
+        command TEXT NOT NULL,
+        cwd TEXT NOT NULL,
+        state TEXT NOT NULL,
+        boot TEXT NOT NULL,
+        protected INTEGER NOT NULL,
+        keep_children INTEGER NOT NULL,
+        bound INTEGER NOT NULL,
+        holder_lost INTEGER NOT NULL,
+        unheld INTEGER NOT NULL,
+        key TEXT,
+        created_at REAL NOT NULL,
+        started_at REAL,
+        ended_at REAL,
+        main TEXT,
+        shim TEXT,
+        exit TEXT,
+        intent TEXT,
+        ending TEXT,
+        facts TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX sessions_living_name ON sessions (name) WHERE state <> 'ended';
+    CREATE INDEX sessions_state ON sessions (state, ended_at);
+    CREATE INDEX sessions_key ON sessions (key) WHERE key IS NOT NULL;
+    CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
+    CREATE TABLE events (
+        n INTEGER PRIMARY KEY AUTOINCREMENT,
+        at REAL NOT NULL,
+        session TEXT,
+        by TEXT NOT NULL,
+        action TEXT NOT NULL,
+        detail TEXT NOT NULL
+    );
+    CREATE INDEX events_session ON events (session, n);
+    CREATE TRIGGER events_are_kept BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+    CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+    CREATE TABLE calls (
+        key TEXT PRIMARY KEY,
+        operation TEXT NOT NULL,
+        caller TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        state TEXT NOT NULL,
+        result TEXT,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX calls_at ON calls (at);
+    """,
+]
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the schema up to date, each step whole or not at all."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        db.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT;")

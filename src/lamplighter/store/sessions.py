@@ -1,0 +1,149 @@
+"""Queries about sessions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.session import Driver, Kind, Process, Session
+from lamplighter.domain.states import State
+
+_COLUMNS = (
+    "id", "name", "kind", "driver", "agent", "owner", "parent", "project", "command", "cwd", "state", "boot", "protected",
+    "keep_children", "bound", "holder_lost", "unheld", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
+    "intent", "ending", "facts",
+)  # fmt: skip
+_SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
+
+
+def insert(db: sqlite3.Connection, session: Session) -> bool:
+    """A new session; False when its name is taken by a living one."""
+    try:
+        db.execute(_INSERT, _row(session))
+    except sqlite3.IntegrityError:
+        return False
+    return True
+
+
+def save(db: sqlite3.Connection, session: Session) -> None:
+    db.execute(_SAVE, _row(session))
+
+
+def delete(db: sqlite3.Connection, session: str) -> None:
+    """Only for one that never started."""
+    db.execute("DELETE FROM sessions WHERE id = ? AND started_at IS NULL", (session,))
+
+
+def get(db: sqlite3.Connection, session: str) -> Session | None:
+    row = db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+    return _session(row) if row else None
+
+
+def living(db: sqlite3.Connection) -> list[Session]:
+    rows = db.execute("SELECT * FROM sessions WHERE state <> 'ended' ORDER BY id").fetchall()
+    return [_session(row) for row in rows]
+
+
+def newest_ended(db: sqlite3.Connection, limit: int) -> list[Session]:
+    """The newest, oldest of them first."""
+    rows = db.execute("SELECT * FROM sessions WHERE state = 'ended' ORDER BY id DESC LIMIT ?", (limit,)).fetchall()
+    return [_session(row) for row in reversed(rows)]
+
+
+def count_ended(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM sessions WHERE state = 'ended'").fetchone()[0])
+
+
+def by_prefix(db: sqlite3.Connection, prefix: str) -> list[Session]:
+    """At most a few whose id begins so."""
+    rows = db.execute(
+        "SELECT * FROM sessions WHERE id >= ? AND id < ? ORDER BY id LIMIT 6", (prefix, prefix + "\U0010ffff")
+    ).fetchall()
+    return [_session(row) for row in rows]
+
+
+def ended_named(db: sqlite3.Connection, name: str) -> Session | None:
+    """The newest ended session of this name."""
+    row = db.execute("SELECT * FROM sessions WHERE name = ? AND state = 'ended' ORDER BY id DESC", (name,)).fetchone()
+    return _session(row) if row else None
+
+
+def by_key(db: sqlite3.Connection, key: str) -> Session | None:
+    row = db.execute("SELECT * FROM sessions WHERE key = ?", (key,)).fetchone()
+    return _session(row) if row else None
+
+
+def last_id(db: sqlite3.Connection) -> str:
+    """The id that was given last, also when that session never came to be."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'last_id'").fetchone()
+    return str(row[0]) if row else ""
+
+
+def keep_last_id(db: sqlite3.Connection, session: str) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('last_id', ?)", (session,))
+
+
+def first_unheld(db: sqlite3.Connection, boot: str) -> int | None:
+    """The start, in ticks, of the oldest session of this boot whose processes nobody can vouch for any more."""
+    row = db.execute(
+        "SELECT min(json_extract(main, '$[1]')) FROM sessions WHERE unheld = 1 AND boot = ?", (boot,)
+    ).fetchone()
+    return row[0]
+
+
+def mark_unheld(db: sqlite3.Connection, boot: str) -> None:
+    """The keeper that had taken over what lost shims left is gone too."""
+    db.execute("UPDATE sessions SET unheld = 1 WHERE holder_lost = 1 AND boot = ?", (boot,))
+
+
+def mark_one_unheld(db: sqlite3.Connection, session: str) -> None:
+    db.execute("UPDATE sessions SET unheld = 1 WHERE id = ?", (session,))
+
+
+def _row(session: Session) -> tuple[Any, ...]:
+    return (
+        session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
+        session.project, json.dumps(session.command), session.cwd, session.state.value, session.boot, session.protected,
+        session.keep_children, session.bound, session.holder_lost, session.unheld, session.key, session.created_at,
+        session.started_at, session.ended_at, _pair(session.main), _pair(session.shim),
+        json.dumps(session.exit.document()) if session.exit else None,
+        json.dumps(session.intent.document()) if session.intent else None,
+        json.dumps(session.ending.document()) if session.ending else None,
+        json.dumps(session.facts),
+    )  # fmt: skip
+
+
+def _session(row: sqlite3.Row) -> Session:
+    values: dict[str, Any] = dict(row)
+    for name in ("protected", "keep_children", "bound", "holder_lost", "unheld"):
+        values[name] = bool(values[name])
+    return Session(
+        **{
+            **values,
+            "kind": Kind(values["kind"]),
+            "driver": Driver(values["driver"]),
+            "state": State(values["state"]),
+            "command": tuple(json.loads(values["command"])),
+            "main": _process(values["main"]),
+            "shim": _process(values["shim"]),
+            "exit": Exit.from_document(_document(values["exit"])),
+            "intent": Intent.from_document(_document(values["intent"])),
+            "ending": Ending.from_document(_document(values["ending"])),
+            "facts": json.loads(values["facts"]),
+        }
+    )
+
+
+def _pair(process: Process | None) -> str | None:
+    return json.dumps([process.pid, process.start]) if process else None
+
+
+def _process(text: str | None) -> Process | None:
+    return Process(*json.loads(text)) if text else None
+
+
+def _document(text: str | None) -> dict[str, Any] | None:
+    return json.loads(text) if text else None

@@ -1,0 +1,137 @@
+"""What /proc says, for tests that check the product: which marked processes live, and their end.
+
+Standard library only, and nothing of ours: what judges the product must not share its mistakes. Knows nothing of
+sessions; a test's processes are told apart by a token that each of them carries in its command line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+_DEAD = ("Z", "X", "x")
+# A process that re-forks itself may still slip through one scan, between the listing and the look at it.
+_QUIET_SCANS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A living process. The pid means something only together with the time it was started at."""
+
+    pid: int
+    start_ticks: int
+    state: str
+    cmdline: tuple[str, ...]
+
+
+def inspect(pid: int) -> Process | None:
+    """The process with this pid; None when there is none, or only a zombie."""
+    return _read(pid, b"")
+
+
+def marked(token: str) -> list[Process]:
+    """Every process with the token in its command line that was seen living during one scan.
+
+    The newest are looked at first, and then those that came meanwhile, until no more come: a process that re-forks
+    itself every few milliseconds would be gone before a scan in the order of the pids gets to it.
+    """
+    found: list[Process] = []
+    known: set[int] = set()
+    while fresh := _pids() - known:
+        known |= fresh
+        found += [seen for pid in sorted(fresh, reverse=True) if (seen := _read(pid, token.encode()))]
+    return found
+
+
+def alive(pid: int, start_ticks: int) -> bool:
+    """Whether this very process lives, not a later one with the same pid."""
+    found = inspect(pid)
+    return found is not None and found.start_ticks == start_ticks
+
+
+def none_left(token: str) -> bool:
+    """Whether many scans in a row see no marked process: one scan can miss a process that keeps moving."""
+    return not any(marked(token) for _ in range(_QUIET_SCANS))
+
+
+def wait_until(predicate: Callable[[], object], timeout: float = 10.0) -> bool:
+    """Wait for a condition; whether it came true in time. Looks often at first, then less often."""
+    deadline = time.monotonic() + timeout
+    pause = 0.001
+    while not predicate():
+        if time.monotonic() >= deadline:
+            return bool(predicate())
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
+    return True
+
+
+def end_marked(token: str, timeout: float = 30.0) -> list[Process]:
+    """Kill every marked process, also those that fork meanwhile; the ones that are left, which should be none."""
+    wait_until(lambda: _sweep(token), timeout)
+    return marked(token)
+
+
+def _sweep(token: str) -> bool:
+    """One round: stop all that move until two scans see nothing new, and only then kill. True when nothing is left.
+
+    Killing alone loses to a fork bomb, as each death makes room for another birth.
+    """
+    seen: set[tuple[int, int]] = set()
+    fresh = True
+    while fresh:
+        found = _signal_all(token, signal.SIGSTOP)
+        fresh = bool(found - seen)
+        seen |= found
+    _signal_all(token, signal.SIGKILL)
+    return none_left(token)
+
+
+def _signal_all(token: str, number: signal.Signals) -> set[tuple[int, int]]:
+    """Signal each one the moment it is seen, the newest first: one that hops is gone a few milliseconds later."""
+    reached: set[tuple[int, int]] = set()
+    for pid in sorted(_pids(), reverse=True):
+        found = _read(pid, token.encode())
+        if found and _signal(found, number):
+            reached.add((found.pid, found.start_ticks))
+    return reached
+
+
+def _signal(process: Process, number: signal.Signals) -> bool:
+    with suppress(ProcessLookupError):  # it has gone by itself
+        handle = os.pidfd_open(process.pid)
+        try:
+            if alive(process.pid, process.start_ticks):  # the handle is its, not a successor's
+                signal.pidfd_send_signal(handle, number)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def _read(pid: int, token: bytes) -> Process | None:
+    """The process, if it lives and has the token. The command line is read first: most processes end the look there."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
+            cmdline = file.read()
+        if token not in cmdline:
+            return None
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The program's name stands in brackets and may hold anything, brackets and blanks too.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    state = fields[0].decode()
+    if state in _DEAD:
+        return None
+    arguments = cmdline.decode(errors="surrogateescape").rstrip("\0").split("\0")
+    return Process(pid, int(fields[19]), state, tuple(arguments))
+
+
+def _pids() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}

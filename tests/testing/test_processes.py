@@ -1,0 +1,34 @@
+"""The eye on /proc sees what lives, and no more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+
+from lamplighter.testing import processes
+
+
+def test_a_process_is_told_by_pid_and_start() -> None:
+    me = processes.inspect(os.getpid())
+    assert me is not None
+    assert processes.alive(me.pid, me.start_ticks)
+    assert not processes.alive(me.pid, me.start_ticks + 1)
+
+
+def test_a_zombie_is_not_alive() -> None:
+    token = uuid.uuid4().hex
+    with subprocess.Popen([sys.executable, "-c", "input()", token], stdin=subprocess.PIPE) as child:
+        assert [process.pid for process in processes.marked(token)] == [child.pid]
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet reaped
+        assert os.path.exists(f"/proc/{child.pid}")
+        assert processes.marked(token) == []
+        assert processes.none_left(token)
+
+
+def test_waiting_says_whether_it_came_true() -> None:
+    looks = iter([False, False, True])
+    assert processes.wait_until(lambda: next(looks))
+    assert not processes.wait_until(lambda: False, timeout=0.01)
