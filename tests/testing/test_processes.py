@@ -20,7 +20,8 @@ def test_a_process_is_told_by_pid_and_start() -> None:
 def test_a_zombie_is_not_alive() -> None:
     token = uuid.uuid4().hex
     with subprocess.Popen([sys.executable, "-c", "input()", token], stdin=subprocess.PIPE) as child:
-        assert [process.pid for process in processes.marked(token)] == [child.pid]
+        # The arguments are there a moment after the exec is known to have worked.
+        assert processes.wait_until(lambda: [process.pid for process in processes.marked(token)] == [child.pid])
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet reaped
         assert os.path.exists(f"/proc/{child.pid}")

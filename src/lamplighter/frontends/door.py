@@ -116,6 +116,8 @@ class Visit:
         finally:
             for descriptor in call.descriptors:
                 os.close(descriptor)
+            for act in call.acts:
+                act()
 
     def _emit_for(self, number: Any) -> Any:
         async def emit(item: BaseModel) -> None:

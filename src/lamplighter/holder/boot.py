@@ -19,6 +19,7 @@ from lamplighter.holder.wire import JSON, Frames, pack_json
 
 _PATIENCE = 60.0
 _TRIES = 5
+_DYING_SECONDS = 5.0
 
 
 class BootError(Exception):
@@ -36,7 +37,12 @@ def connect_daemon(run: str, state: str) -> socket.socket:
         sock = try_connect(run)
         if sock is not None:
             return sock
-        _ask_for_daemon(run, state)
+        pid = _ask_for_daemon(run, state)
+        sock = try_connect(run)
+        if sock is not None:
+            return sock
+        # The keeper has not seen yet that this daemon is dying: its end is worth waiting for.
+        proc.wait_for_exit(pid, _DYING_SECONDS)
     raise BootError(f"the daemon starts but cannot be reached at {run}/daemon.sock")
 
 
@@ -50,7 +56,7 @@ def _connect(path: str) -> socket.socket | None:
     return sock
 
 
-def _ask_for_daemon(run: str, state: str) -> None:
+def _ask_for_daemon(run: str, state: str) -> int:
     with _starting(run):
         keeper = _connect(f"{run}/keeper.sock")
         if keeper is None:
@@ -63,6 +69,7 @@ def _ask_for_daemon(run: str, state: str) -> None:
         raise BootError(f"the keeper stopped while it was asked; {state}/keeper.log says why")
     if "error" in answer:
         raise BootError(answer["error"]["message"])
+    return int(answer["ok"]["pid"])
 
 
 @contextlib.contextmanager

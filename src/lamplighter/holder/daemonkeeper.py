@@ -81,7 +81,6 @@ class DaemonKeeper:
 
     def proceed(self) -> None:
         if self.start_at is not None and time.monotonic() >= self.start_at:
-            self.start_at = None
             self._start()
 
     def watched(self) -> list[int]:
@@ -103,6 +102,7 @@ class DaemonKeeper:
 
     def _start(self) -> None:
         self.started_at = time.monotonic()
+        self.start_at = None
         reader, writer = os.pipe2(os.O_CLOEXEC)
         log = os.open(f"{self.state}/daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import time
 from typing import NamedTuple
@@ -190,6 +191,20 @@ def send_signal(pid: int, start: int, number: int) -> str:
     finally:
         os.close(descriptor)
     return "sent"
+
+
+def wait_for_exit(pid: int, seconds: float) -> bool:
+    """Wait until whatever has this pid now has exited; False when that takes longer."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(descriptor)
 
 
 def signal_name(number: int) -> str:

@@ -59,7 +59,6 @@ class Host:
             rows = list(await asyncio.gather(*(self._end(session, caller, seconds) for session in ids)))
         await self.fleet.note(None, caller, "down", all=everything)
         await self.keeping.down()
-        self.going.set()
         return {"ended": rows, "alive": len(self.fleet.lamps)}
 
     async def _end(self, session: str, caller: Caller, grace: float) -> dict[str, Any]:

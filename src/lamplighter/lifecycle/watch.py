@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import select
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -218,7 +216,7 @@ class Watch:
             return False
         if shim and proc.is_alive(*shim):
             # Not held, alive, and not listening: it is between its last act and its exit, or its socket was taken away.
-            gone = await asyncio.to_thread(_wait_for_exit, shim[0], 5.0)
+            gone = await asyncio.to_thread(proc.wait_for_exit, shim[0], 5.0)
             return False if gone else await self._lose(lamp)
         return await self._lose(lamp)
 
@@ -268,16 +266,3 @@ class Watch:
                 )
             except (LampError, RefusedError) as error:
                 log.warning("%s is not held by the keeper: %s", lamp.session.id, error)
-
-
-def _wait_for_exit(pid: int, seconds: float) -> bool:
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
-    finally:
-        os.close(descriptor)

@@ -23,6 +23,11 @@ class Call:
     emit: Callable[[BaseModel], Awaitable[None]]
     gone: asyncio.Event
     descriptors: list[int] = field(default_factory=list[int])
+    acts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    def afterwards(self, act: Callable[[], None]) -> None:
+        """Done once the answer is sent, or cannot be."""
+        self.acts.append(act)
 
     def pass_descriptor(self, descriptor: int) -> None:
         """The front end sends it along with the result, and closes it here."""

@@ -90,7 +90,9 @@ class WentDown(Result):
 async def stop_daemon(call: Call, request: Down) -> WentDown:
     """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
     await call.app.permitted(call.caller, Act.DOWN_ALL if request.all else Act.DOWN, None)
-    return WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=request.grace))
+    went = WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=request.grace))
+    call.afterwards(call.app.host.going.set)
+    return went
 
 
 class Overview(Result):

@@ -84,7 +84,7 @@ class Client:
             try:
                 connection = _Connection(self._connect(retry=broken_at is not None), until)
                 try:
-                    return connection.ask({"id": 1, "op": operation, "args": arguments, "key": key}, passed)
+                    return connection.ask(_request(operation, arguments, key), passed)
                 finally:
                     connection.close()
             except _BrokenError:
@@ -176,6 +176,10 @@ class _Connection:
     def _limit(self) -> None:
         if self._until is not None:
             self._sock.settimeout(max(0.001, self._until - time.monotonic()))
+
+
+def _request(operation: str, arguments: Document, key: str) -> Document:
+    return {"id": 1, "op": operation, "args": arguments, **({"key": key} if key else {})}
 
 
 def _is_past(until: float | None) -> bool:

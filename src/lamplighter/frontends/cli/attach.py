@@ -1,0 +1,54 @@
+"""`lamp attach`: a person at a session's terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.errors import Code, InputError, UnavailableError
+from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli.attachment import Outcome, Way
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.requests import terminal_size
+from lamplighter.frontends.cli.signals import Signals, number_of
+from lamplighter.frontends.cli.terminal import Terminal, is_terminal, key_named
+from lamplighter.frontends.cli.text import clean, exit_words
+from lamplighter.frontends.cli.viewer import Viewer
+from lamplighter.home import find_home
+
+_SIGNALS = ("WINCH", "CONT", "INT", "TERM", "HUP", "QUIT")
+
+
+def attach(_: Command, arguments: Arguments, output: Output) -> int:
+    """Until the person detaches or the session ends. With --json the document comes after that."""
+    request = dict(arguments.request)
+    detach = key_named(arguments.options.get("detach_key", "C-\\"))
+    if not is_terminal():
+        raise InputError(
+            Code.BAD_INPUT, "attach needs a terminal on standard input and output", "to watch from a script: lamp read ID --follow"
+        )
+    size = terminal_size(1)
+    if size is not None:
+        request |= {"rows": size[0], "cols": size[1]}
+    way = Way(find_home(), request)
+    found = way.go()
+    with Signals(_SIGNALS) as signals, Terminal() as terminal:
+        read_only = bool(request.get("read_only"))
+        outcome = Viewer(way, found, terminal, signals, detach=detach, read_only=read_only).watch()
+    return _tell(found.result, outcome, output)
+
+
+def _tell(session: dict[str, Any], outcome: Outcome, output: Output) -> int:
+    name = clean(session["name"])
+    if outcome.how == "lost":
+        raise UnavailableError(
+            Code.HOLDER_UNREACHABLE, f"the way to {name} was lost, and not found again", f"lamp show {clean(session['id'])} says what became of it"
+        )
+    if output.as_json:
+        output.document({"id": session["id"], "name": session["name"], "how": outcome.how, "exit": outcome.exit})
+    elif outcome.how == "ended":
+        output.out.write(f"[{name} ended: {exit_words(outcome.exit)}]\n")
+    elif not output.out.closed:
+        output.out.write(f"[detached from {name}]\n")
+    output.out.flush()
+    return 128 + number_of(outcome.signal) if outcome.how == "stopped" else 0

@@ -1,0 +1,126 @@
+"""Commands whose answer comes in parts: the audit log and a session's output, once or as they go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli.ask import present
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.client import Client
+from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.requests import complete
+from lamplighter.frontends.cli.text import clean
+from lamplighter.home import find_home
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def events(command: Command, arguments: Arguments, output: Output) -> int:
+    """The audit log; with --follow, each event as it comes, none missed or repeated when the daemon is lost on the way."""
+    request = arguments.request
+    client = Client(find_home())
+    if not request.get("follow"):
+        present("events", client.call(command.operation, request), output)
+        return 0
+    from lamplighter.frontends.cli.views.machine import event_line
+
+    seen = {"since": request.get("since", 0)}
+
+    def show(event: dict[str, Any]) -> None:
+        seen["since"] = event["n"]
+        if output.as_json:
+            output.document(event)
+        else:
+            output.raw(f"{event_line(event)}\n")
+
+    client.call(command.operation, request, each=show, again=lambda before: {**before, **seen})
+    return 0
+
+
+def read(command: Command, arguments: Arguments, output: Output) -> int:
+    """A screen, the output by cursor, or a recording."""
+    request = complete(command.name, arguments.request)
+    reading = _Reading(output, Client(find_home()), command.operation)
+    if request.get("mode") == "cast":
+        reading.record(request)
+    elif request.get("follow"):
+        reading.follow(request)
+    elif output.as_json:
+        output.document(reading.client.call(command.operation, request))
+    else:
+        reading.all(request)
+    return 0
+
+
+class _Reading:
+    def __init__(self, output: Output, client: Client, operation: str) -> None:
+        self.output = output
+        self.client = client
+        self.operation = operation
+        self.cursor: int | None = None
+
+    def all(self, request: dict[str, Any]) -> None:
+        """Every page there is now. A page has a limit; a person wants the whole."""
+        page = self.client.call(self.operation, request)
+        self._show(page)
+        while page["more"] and page["mode"] == "output":
+            request = {**request, "mode": "output", "since": page["cursor"], "lines": None}
+            page = self.client.call(self.operation, request)
+            self._show(page)
+        if page["mode"] == "output":
+            self.output.note(f"cursor: {page['cursor']}")
+
+    def record(self, request: dict[str, Any]) -> None:
+        """The whole recording, which comes in pages. After a break it comes anew, and what was written is left out."""
+        pages: list[str] = []
+        written = skip = 0
+
+        def take(page: dict[str, Any]) -> None:
+            nonlocal written, skip
+            text = page["text"][skip:]
+            skip -= len(page["text"]) - len(text)
+            written += len(text)
+            if self.output.as_json:
+                pages.append(text)
+            else:
+                self.output.raw(text)
+
+        def again(before: dict[str, Any]) -> dict[str, Any]:
+            nonlocal skip
+            skip = written
+            return before
+
+        result = self.client.call(self.operation, {**request, "follow": True}, each=take, again=again)
+        if self.output.as_json:
+            self.output.document({**result, "text": "".join(pages)})
+
+    def follow(self, request: dict[str, Any]) -> None:
+        self.client.call(self.operation, request, each=self._follow_on, again=self._go_on)
+        if self.cursor is not None and request.get("mode") == "output" and not self.output.as_json:
+            self.output.note(f"cursor: {self.cursor}")
+
+    def _go_on(self, before: dict[str, Any]) -> dict[str, Any]:
+        """From where the last page ended. A screen is whole each time."""
+        if self.cursor is None or before.get("mode") == "screen":
+            return before
+        return {**before, "since": self.cursor, "lines": None}
+
+    def _follow_on(self, page: dict[str, Any]) -> None:
+        self.cursor = page["cursor"]
+        if self.output.as_json:
+            self.output.document(page)
+        else:
+            self._show(page, again=True)
+
+    def _show(self, page: dict[str, Any], *, again: bool = False) -> None:
+        if page["lost"]:
+            self.output.note(f"lost: {page['lost']} bytes before this, by rotation or a full disk")
+        if page["mode"] != "screen":
+            self.output.raw(page["text"])
+            return
+        if again:
+            self.output.raw(_CLEAR if self.output.terminal else "\n")
+        self.output.raw("".join(f"{clean(line)}\n" for line in page["text"].splitlines()))
+        if not page["exact"]:
+            self.output.note("the beginning of this screen was lost to rotation: what is shown can be incomplete")

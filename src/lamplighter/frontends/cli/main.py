@@ -1,0 +1,147 @@
+"""`lamp`: words in, exit status out. Finds the command, runs it, and is the one place where errors become text and status.
+
+Imports only what every command needs; a command's own module is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import sys
+
+from lamplighter import __version__
+from lamplighter.errors import Code, InputError, LampError, UnavailableError
+from lamplighter.frontends.cli import catalogue
+from lamplighter.frontends.cli.arguments import parse
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.output import Output, silence
+from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, STATUS
+
+_OWN_WAY = {
+    "up": "service:up",
+    "down": "service:down",
+    "status": "service:status",
+    "events": "follow:events",
+    "read": "follow:read",
+    "wait": "ask:wait",
+    "attach": "attach:attach",
+    "run": "run:run",
+}
+"""Commands that do more than ask once and show the answer: module and function."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The exit status of `lamp` with these words."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _guarded(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence()
+        return BROKEN_PIPE
+
+
+def _guarded(words: list[str]) -> int:
+    output = Output(as_json=_wants_json(words))
+    try:
+        return _dispatch(words, output)
+    except LampError as error:
+        return _report(output, error)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _report(output, _from_system(error))
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        fault = UnavailableError(
+            Code.INTERNAL, f"a fault in lamp itself: {type(error).__name__}: {error}", "the lines above help to mend it; please report them"
+        )
+        return _report(output, fault)
+
+
+def _report(output: Output, error: LampError) -> int:
+    output.error(error)
+    return STATUS[error.code]
+
+
+def _dispatch(words: list[str], output: Output) -> int:
+    name, rest = _split(words)
+    commands = catalogue.load()
+    if name in ("--version", "-V"):
+        return _version(output)
+    if name in ("help", "--help", "-h"):
+        return _help(commands, rest, output)
+    if name is None:
+        from lamplighter.frontends.cli.ask import overview
+
+        return overview(output)
+    command = _find(commands, name)
+    arguments = parse(command, rest)
+    output.as_json = bool(arguments.options.get("json")) or "--json" in words[: len(words) - len(rest)]
+    if arguments.options.get("help"):
+        return _help(commands, [name], output)
+    module, _, function = _OWN_WAY.get(name, "ask:ask").partition(":")
+    run = getattr(importlib.import_module(f"lamplighter.frontends.cli.{module}"), function)
+    return run(command, arguments, output)
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """The command's name, and what comes after it; --json may stand before it."""
+    at = 0
+    while at < len(words) and words[at] == "--json":
+        at += 1
+    if at == len(words):
+        return None, []
+    return words[at], words[at + 1 :]
+
+
+def _wants_json(words: list[str]) -> bool:
+    """A guess that holds until the words are understood, so that an error about them comes out as was asked."""
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _find(commands: dict[str, Command], name: str) -> Command:
+    if name in commands:
+        return commands[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, commands, 1)
+    what = "option" if name.startswith("-") else "command"
+    hint = f"did you mean lamp {near[0]}? " if near else ""
+    raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", f"{hint}lamp --help lists what there is")
+
+
+def _help(commands: dict[str, Command], words: list[str], output: Output) -> int:
+    from lamplighter.frontends.cli import guide
+
+    names = [word for word in words if word not in ("--json", "--help", "-h")]
+    chosen = [_find(commands, name) for name in names]
+    if output.as_json:
+        output.document({"commands": [command.document() for command in chosen or commands.values()]})
+    elif not chosen:
+        output.blocks(guide.overview(commands))
+    for command in chosen if not output.as_json else []:
+        output.blocks(guide.page(command))
+    return 0
+
+
+def _version(output: Output) -> int:
+    if output.as_json:
+        output.document({"version": __version__})
+    else:
+        output.out.write(f"lamp {__version__}\n")
+        output.out.flush()
+    return 0
+
+
+def _from_system(error: OSError) -> LampError:
+    """What the system refused to us here, at the command's own end."""
+    code = Code.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else Code.INTERNAL
+    return UnavailableError(code, f"the system refused: {error}", "check where the output goes, and the state folder")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

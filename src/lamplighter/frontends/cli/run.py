@@ -1,0 +1,67 @@
+"""`lamp run`: a command in the foreground, as cron and CI want it, with nothing of it left when it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.errors import Code, UnavailableError
+from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli.attachment import Outcome, Way
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.client import Client, new_key
+from lamplighter.frontends.cli.output import Output, silence
+from lamplighter.frontends.cli.relay import Relay
+from lamplighter.frontends.cli.requests import complete
+from lamplighter.frontends.cli.signals import Signals, exit_status, number_of
+from lamplighter.frontends.cli.statuses import BROKEN_PIPE, STATUS
+from lamplighter.frontends.cli.terminal import Terminal, is_terminal
+from lamplighter.frontends.cli.text import clean, command_line
+from lamplighter.frontends.cli.viewer import Viewer
+from lamplighter.frontends.cli.views.endings import left_behind
+from lamplighter.home import find_home
+
+_PASSED_ON = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2")
+
+
+def run(command: Command, arguments: Arguments, output: Output) -> int:
+    """The command's own exit status; what it left behind on standard error."""
+    home = find_home()
+    headless = bool(arguments.request.get("headless")) or not is_terminal()
+    request = complete(command.name, {**arguments.request, "headless": headless, "bound": True})
+    with Signals((*_PASSED_ON, "WINCH", *(() if headless else ("CONT",)))) as signals:
+        started = Client(home).call(command.operation, request, arguments.options.get("key") or new_key())
+        way = Way(home, {"session": started["id"], "bound": True})
+        outcome = _headless(way, signals, request) if headless else _on_terminal(way, signals, request)
+    return _report(started, outcome, request["command"], output)
+
+
+def _headless(way: Way, signals: Signals, request: dict[str, Any]) -> Outcome:
+    return Relay(way, way.go(), signals, keep_children=bool(request.get("keep_children"))).carry()
+
+
+def _on_terminal(way: Way, signals: Signals, request: dict[str, Any]) -> Outcome:
+    found = way.go(rows=request["rows"], cols=request["cols"])
+    with Terminal() as terminal:
+        return Viewer(way, found, terminal, signals, detach=None, inline=True, pass_on=_PASSED_ON).watch()
+
+
+def _report(started: dict[str, Any], outcome: Outcome, words: list[str], output: Output) -> int:
+    if outcome.how == "broken":
+        silence()
+        return BROKEN_PIPE
+    if outcome.how == "lost":
+        raise UnavailableError(
+            Code.HOLDER_UNREACHABLE, f"the way to {clean(started['name'])} was lost, and not found again", f"lamp show {started['id']}"
+        )
+    if outcome.lost:
+        output.note(f"lamp: {outcome.lost} bytes of output were lost with the session's holder; lamp read {started['id']} may have them")
+    for line in left_behind(outcome.certificate, started["pid"], command_line(words[:1])):
+        output.note(line)
+    if output.as_json:
+        known = {"id": started["id"], "name": started["name"], "exit": outcome.exit, "certificate": outcome.certificate}
+        output.document(known, output.err)
+    if outcome.how == "stopped":
+        return 128 + number_of(outcome.signal)
+    status = exit_status(outcome.exit)
+    survived = bool(outcome.certificate and outcome.certificate["survivors"])
+    return STATUS[Code.SURVIVORS] if survived and not status else status

@@ -1,0 +1,94 @@
+"""The daemon itself: up, status, down. `status` and `down` start nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from lamplighter.errors import Code, InputError
+from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli.ask import present
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.client import Client, as_error, new_key, unreachable
+from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.statuses import STATUS
+from lamplighter.frontends.cli.text import counted
+from lamplighter.home import Home, find_home
+
+
+def up(command: Command, arguments: Arguments, output: Output) -> int:
+    present("up", Client(find_home()).call(command.operation, arguments.request), output)
+    return 0
+
+
+def status(command: Command, arguments: Arguments, output: Output) -> int:
+    client = Client(find_home(), start=False, patience=5.0)
+    present("status", client.call(command.operation, arguments.request), output)
+    return 0
+
+
+def down(command: Command, arguments: Arguments, output: Output) -> int:
+    """Stop the daemon; with --all, end every session first, after asking."""
+    home = find_home()
+    request = dict(arguments.request)
+    everything = bool(request.get("all"))
+    if not is_running(home):
+        _refuse_if_any_runs(home, everything)
+        result: dict[str, Any] = {"ended": [], "alive": 0}
+        if output.as_json:
+            output.document(result)
+        else:
+            output.note("the daemon is not running")
+        return 0
+    if everything and not arguments.options.get("yes"):
+        _confirm(home, output)
+    # Once asked, an ending goes on to its end: the daemon may be started again for that, and is stopped after it.
+    client = Client(home, start=everything)
+    result = client.call(command.operation, request, arguments.options.get("key") or new_key())
+    if client.tries > 1 and everything and is_running(home):
+        Client(home, start=False).call(command.operation, {}, new_key())
+    present("down", result, output)
+    return _worst(result)
+
+
+def is_running(home: Home) -> bool:
+    from lamplighter.holder.boot import try_connect
+
+    found = try_connect(home.run)
+    if found is not None:
+        found.close()
+    return found is not None
+
+
+def _refuse_if_any_runs(home: Home, everything: bool) -> None:
+    """`down --all` without a daemon must not look as if it had ended what runs."""
+    try:
+        holders = os.listdir(f"{home.run}/s")
+    except OSError:
+        holders = []
+    if everything and holders:
+        raise unreachable(
+            f"the daemon is not running, and {counted(len(holders), 'session')} may still run without it",
+            "lamp up, then lamp down --all",
+        )
+
+
+def _confirm(home: Home, output: Output) -> None:
+    """A yes on the terminal, or BAD_INPUT."""
+    if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
+        raise InputError(Code.BAD_INPUT, "down --all ends every session, and there is no terminal to ask on", "add --yes if that is meant")
+    alive = Client(home, start=False).call("get_status", {})["alive"]
+    output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
+    output.err.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError(Code.BAD_INPUT, "not confirmed; nothing was ended", "answer y, or add --yes")
+
+
+def _worst(result: dict[str, Any]) -> int:
+    """The status for a list of endings: survivors first, then the first error."""
+    rows = result["ended"]
+    if any((row.get("certificate") or {}).get("survivors") for row in rows):
+        return STATUS[Code.SURVIVORS]
+    errors = [row["error"] for row in rows if row.get("error")]
+    return STATUS[as_error(errors[0]).code] if errors else 0

@@ -1,0 +1,98 @@
+"""The person's own terminal: raw while a session has it, and as it was before, whatever happens. Knows no session."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import termios
+import tty
+
+from lamplighter.errors import Code, InputError
+from lamplighter.frontends.cli.outlet import Outlet
+
+_MODES = (1, 5, 6, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2026, 2031)
+
+_UNFINISHED = b"\x18\x1b\\"  # ends a sequence that was cut in the middle
+_PLAIN = (
+    b"\x1b[?1049l"
+    + b"".join(b"\x1b[?%dl" % mode for mode in _MODES)
+    + b"\x1b>\x1b[?7h\x1b[?25h\x1b[4l\x1b(B\x0f"
+    + b"\x1b[<99u\x1b[>4m\x1b[0 q"  # the keyboard protocols of kitty and xterm, the cursor's shape
+    + b"\x1b[r\x1b[0m"
+)
+RESET = _UNFINISHED + _PLAIN
+"""Main screen, no mouse, no paste marks, the cursor shown, no colours, the whole screen scrolling."""
+
+CLEAR = RESET + b"\x1b[H\x1b[2J"
+LEAVE = RESET + b"\x1b[999;1H\r\n"
+LEAVE_INLINE = _UNFINISHED + b"\x1b7" + _PLAIN + b"\x1b8\x1b[0m"
+"""The same without moving the cursor, for a command whose output stands among other output."""
+
+
+class Terminal:
+    """Raw while entered. Output goes through a descriptor of our own that does not block, where one can be had."""
+
+    def __init__(self) -> None:
+        self.source = 0
+        self.outlet = Outlet(1)
+        self.goodbye = LEAVE
+        self._own: int | None = None
+        self._saved: list[object] = []
+
+    def __enter__(self) -> Terminal:
+        self._saved = termios.tcgetattr(self.source)
+        self._own = _open_own(1)
+        if self._own is not None:
+            self.outlet = Outlet(self._own, own=True)
+        self.make_raw()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if os.environ.get("TERM") != "dumb":
+            self.outlet.put(self.goodbye)
+        self.outlet.drain(2.0)
+        with contextlib.suppress(termios.error):  # the terminal is gone: there is nothing to put back
+            termios.tcsetattr(self.source, termios.TCSANOW, self._saved)  # pyright: ignore[reportArgumentType]
+        if self._own is not None:
+            os.close(self._own)
+
+    def make_raw(self) -> None:
+        with contextlib.suppress(termios.error):
+            tty.setraw(self.source, termios.TCSANOW)
+
+
+def _open_own(descriptor: int) -> int | None:
+    """The same terminal, opened anew: not blocking here leaves the shell's descriptor as it is."""
+    try:
+        return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def is_terminal() -> bool:
+    """Whether a person can be at a session here: input and output are both terminals."""
+    return os.isatty(0) and os.isatty(1)
+
+
+class Key:
+    """A key that is looked for in what is typed: as its control character, and as kitty's and xterm's protocols write it."""
+
+    def __init__(self, name: str) -> None:
+        character = name.removeprefix("C-").lower()
+        if not name.startswith("C-") or len(character) != 1 or not (character.isalpha() or character in "\\]^_@") or not character.isascii():
+            raise InputError(Code.BAD_INPUT, f"no such key to detach with: {name[:20]!r}", "write it as C-x, C-\\ or C-]; or none")
+        code = ord(character)
+        control = bytes([ord(character.upper()) & 0x1F])
+        self._pattern = re.compile(
+            re.escape(control) + b"|\x1b\\[%d(?::\\d*)*;5(?::1)?u" % code + b"|\x1b\\[27;5;%d~" % code
+        )
+
+    def cut(self, typed: bytes) -> bytes | None:
+        """What was typed before the key, or None when the key is not in it."""
+        found = self._pattern.search(typed)
+        return None if found is None else typed[: found.start()]
+
+
+def key_named(name: str | None) -> Key | None:
+    return None if name in (None, "none") else Key(name)

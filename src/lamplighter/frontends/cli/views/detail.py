@@ -1,0 +1,83 @@
+"""One session in full: facts, process tree, ending."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
+from lamplighter.frontends.cli.text import age, ago, clean, command_line, counted, cpu, exit_words, size
+from lamplighter.frontends.cli.views.endings import proof
+from lamplighter.frontends.cli.views.sessions import verdict
+
+
+def show(session: dict[str, Any]) -> list[Block]:
+    blocks = facts(_facts(session, time.time()))
+    if session["tree"]:
+        blocks += [Line(), Line(("processes", "strong")), _processes(session["tree"])]
+    if session["ending"]:
+        blocks += [Line(), *_ending(session["ending"])]
+    return blocks
+
+
+def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
+    word, style = verdict(session)
+    evidence = "; ".join(map(clean, session["evidence"]))
+    pairs: list[tuple[str, Span | str]] = [
+        ("id", clean(session["id"])),
+        ("name", (clean(session["name"]), "strong")),
+        ("state", clean(session["state"])),
+        ("verdict", (f"{word}: {evidence}" if evidence else word, style)),
+        ("command", command_line(session["command"])),
+        ("folder", clean(session["cwd"])),
+        ("kind", f"{clean(session['kind'])}, {clean(session['agent'])}, {clean(session['driver'])}"),
+        ("owner", clean(session["owner"])),
+        ("parent", clean(session["parent"] or "-")),
+        ("children", " ".join(map(clean, session["children"])) or "-"),
+        ("age", age(session, now)),
+        ("uses", f"{size(session['memory'])}, {cpu(session['cpu'])} of CPU, {counted(session['processes'], 'process', 'processes')}"),
+        ("output", f"{size(session['output'])}, last {ago(session['last_output_at'], now)}"),
+        ("input", f"last {ago(session['last_input_at'], now)}"),
+        ("attached", str(session["attached"])),
+        ("guarantee", clean(session["guarantee"])),
+        ("log", clean(session["folder"])),
+    ]
+    if session["project"]:
+        pairs.append(("project", clean(session["project"])))
+    pairs += [(name, (words, "warn")) for name, words in _marks(session)]
+    return pairs
+
+
+def _marks(session: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is out of the ordinary about it."""
+    marks = [
+        ("protected", "yes: no cleanup and no agent may end it") if session["protected"] else None,
+        ("kept", "what it leaves behind goes on") if session["keep_children"] else None,
+        ("holder", "its first holder was lost, so an end of it is best_effort") if session["holder_lost"] else None,
+        ("ending", f"wanted by {clean(session['intent'].get('by', '?'))}") if session["intent"] and not session["ending"] else None,
+        ("exit", exit_words(session["exit"])) if session["exit"] and not session["ending"] else None,
+    ]
+    return [mark for mark in marks if mark]
+
+
+def _processes(tree: list[dict[str, Any]]) -> Forest:
+    nodes = {str(process["pid"]): Branch(*_process(process)) for process in tree}
+    return Forest(grow(nodes, {str(process["pid"]): str(process["parent"]) for process in tree}))
+
+
+def _process(process: dict[str, Any]) -> list[Span | str]:
+    return [
+        (str(process["pid"]), "strong"),
+        f" {clean(process['state'])} {size(process['memory'])} {cpu(process['cpu'])} ",
+        clean(process["command"]),
+    ]
+
+
+def _ending(ending: dict[str, Any]) -> list[Block]:
+    pairs: list[tuple[str, Span | str]] = [
+        ("ended", f"{clean(ending['at'])} ({clean(ending['how'])}, {exit_words(ending['exit'])})"),
+        ("by", clean(ending["by"])),
+    ]
+    if ending["reason"]:
+        pairs.append(("reason", clean(ending["reason"])))
+    return [*facts(pairs), *proof(ending["certificate"], full=True)]

@@ -1,0 +1,89 @@
+"""Endings and their certificates: the line a person likes, and survivors so that nobody misses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.text import clean, counted
+
+_LISTED = 20
+
+
+def ended(result: dict[str, Any]) -> list[Block]:
+    """What `end` and `kill` answer."""
+    who = f"{clean(result['name'])} ({clean(result['id'])})"
+    certificate = result["certificate"]
+    if result["state"] == "ended":
+        return [Line(("ended", "good"), " ", (clean(result["name"]), "strong"), f" ({clean(result['id'])}): {_gone(certificate)}"),
+                *proof(certificate)]
+    if certificate["survivors"]:
+        return proof(certificate, of=who)
+    return [Line(("ending", "warn"), f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then")]
+
+
+def _gone(certificate: dict[str, Any]) -> str:
+    processes = counted(len(certificate["processes"]), "process", "processes")
+    return f"{processes} gone in {certificate['seconds']:.2f} s, guarantee {clean(certificate['guarantee'])}"
+
+
+def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> list[Block]:
+    """The processes of a certificate where there was more than one, and every survivor, loudly."""
+    processes = certificate["processes"]
+    blocks: list[Block] = [Line(_gone(certificate))] if full else []
+    if full or len(processes) > 1:
+        shown = processes if full else processes[:_LISTED]
+        blocks += [_process(process) for process in shown]
+        if len(processes) > len(shown):
+            blocks.append(Line((f"  and {len(processes) - len(shown)} more; lamp show lists them all", "dim")))
+    survivors = certificate["survivors"]
+    if survivors:
+        whose = f" of {of}" if of else ""
+        blocks.append(Line((f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on", "bad"), loud=True))
+        blocks += [Line(f"  {survivor(item)}", loud=True) for item in survivors]
+    return blocks
+
+
+def _process(process: dict[str, Any]) -> Line:
+    signal, seconds = process.get("signal"), process.get("seconds")
+    how = clean(signal) if signal else "-"
+    took = "-" if seconds is None else f"{seconds:.2f} s"
+    return Line(f"  {clean(process.get('pid')):>8}  {how:<6}  {took:>7}  ", (clean(process.get("command", "")), "dim"))
+
+
+def survivor(item: dict[str, Any]) -> str:
+    why = f": {clean(item['why'])}" if item.get("why") else ""
+    return f"{clean(item.get('pid'))} {clean(item.get('command', ''))}{why}"
+
+
+def down(result: dict[str, Any]) -> list[Block]:
+    """What `down` answers, one line a session."""
+    blocks: list[Block] = []
+    for row in result["ended"]:
+        who = f"{clean(row.get('name', ''))} ({clean(row.get('id', ''))})"
+        if row.get("error"):
+            blocks.append(Line(("not ended ", "bad"), f"{who}: {clean(row['error'].get('message', ''))}", loud=True))
+            continue
+        certificate = row.get("certificate") or {"processes": [], "survivors": [], "seconds": 0.0, "guarantee": "-"}
+        if certificate["survivors"]:
+            blocks += proof(certificate, of=who)
+        else:
+            blocks.append(Line(("ended", "good"), f" {who}: {_gone(certificate)}"))
+    alive = result["alive"]
+    rest = f"; {counted(alive, 'session')} {'goes' if alive == 1 else 'go'} on without it" if alive else ""
+    return [*blocks, Line(f"the daemon has stopped{rest}")]
+
+
+def left_behind(certificate: dict[str, Any] | None, main: int | None, command: str) -> list[str]:
+    """What `run` says about what its command left: ended, or still there. Nothing when there was nothing."""
+    if not certificate:
+        return []
+    left = [process for process in certificate["processes"] if process.get("pid") != main]
+    lines: list[str] = []
+    if left:
+        named = ", ".join(f"{clean(item.get('pid'))} {clean(item.get('command', ''))}" for item in left[:_LISTED])
+        more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
+        lines.append(f"lamp: ended {counted(len(left), 'process', 'processes')} that {command} left behind: {named}{more}")
+    for item in certificate["survivors"]:
+        lines.append(f"lamp: SURVIVED: {survivor(item)}")
+    return lines

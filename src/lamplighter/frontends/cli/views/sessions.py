@@ -1,0 +1,113 @@
+"""Sessions in lists and trees, and what `lamp` alone says."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, grow
+from lamplighter.frontends.cli.text import age, clean, command_line, counted, cpu, size
+
+Session = dict[str, Any]
+
+_VERDICTS = {
+    "working": "good",
+    "waiting": "warn",
+    "unknown": "warn",
+    "stuck": "bad",
+    "orphaned": "bad",
+    "leftovers": "bad",
+    "idle": "dim",
+    "finished": "dim",
+    "ended": "dim",
+}
+_TITLES = ("id", "name", "state", "verdict", "age", "memory", "cpu", "procs", "command")
+_RIGHT = ("age", "memory", "cpu", "procs")
+_FIRST_STEPS = (
+    ("lamp start -- claude", "start an agent, or any command, as a session"),
+    ("lamp read claude", "see its screen as it is now; lamp attach claude to be at it"),
+    ("lamp end claude", "end it, and get proof that nothing of it is left"),
+)
+
+
+def verdict(session: Session) -> Span:
+    return clean(session["verdict"]), _VERDICTS.get(session["verdict"], "")
+
+
+def table(sessions: list[Session]) -> Table:
+    now = time.time()
+    return Table(_TITLES, [_row(session, now) for session in sessions], _RIGHT)
+
+
+def _row(session: Session, now: float) -> list[Span | str]:
+    return [
+        clean(session["id"]),
+        (clean(session["name"]), "strong"),
+        (clean(session["state"]), "warn" if session["state"] == "ending" else ""),
+        verdict(session),
+        age(session, now),
+        size(session["memory"]),
+        cpu(session["cpu"]),
+        str(session["processes"]),
+        (command_line(session["command"]), "dim"),
+    ]
+
+
+def ls(result: dict[str, Any]) -> list[Block]:
+    """A table; its titles also when it is empty, so that a program sees the same columns always."""
+    blocks: list[Block] = [table(result["sessions"])]
+    if result.get("left_out"):
+        blocks.append(Line(f"{counted(result['left_out'], 'more session')} not shown", loud=True))
+    return blocks
+
+
+def tree(result: dict[str, Any]) -> list[Block]:
+    """Parents above their children; one whose parent is not in the list stands at the left."""
+    now = time.time()
+    branches = {session["id"]: Branch(*_label(session, now)) for session in result["sessions"]}
+    parents = {session["id"]: session["parent"] for session in result["sessions"]}
+    if not branches:
+        return [Line("no session runs")]
+    return [Forest(grow(branches, parents))]
+
+
+def _label(session: Session, now: float) -> list[Span | str]:
+    return [
+        (clean(session["name"]), "strong"),
+        (f" ({clean(session['id'])})  ", "dim"),
+        verdict(session),
+        f"  {age(session, now)}  {size(session['memory'])}  {counted(session['processes'], 'process', 'processes')}  ",
+        (command_line(session["command"]), "dim"),
+    ]
+
+
+def overview(result: dict[str, Any]) -> list[Block]:
+    """`lamp` alone: what runs, what waits for you, what to do next."""
+    sessions: list[Session] = result["sessions"]
+    if not sessions:
+        longest = max(len(words) for words, _ in _FIRST_STEPS)
+        steps = [Line((f"  {words:<{longest}}", "strong"), f"  {why}") for words, why in _FIRST_STEPS]
+        return [Line("Nothing runs. Three commands to try:"), Line(), *steps, Line(), Line("lamp --help shows the others.")]
+    memory = sum(session["memory"] for session in sessions)
+    head = f"{counted(len(sessions), 'session')}, {size(memory)}"
+    next_steps = [step for session in sessions for step in _next_steps(session)]
+    blocks: list[Block] = [Line((head, "strong")), Line(), table(sessions)]
+    if next_steps:
+        blocks += [Line(), Line(("waits for you", "strong")), *next_steps]
+    return [*blocks, Line(), Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim"))]
+
+
+def _next_steps(session: Session) -> list[Block]:
+    name, what = clean(session["name"]), session["verdict"]
+    step = {
+        "waiting": ("waits for input", f"lamp attach {name}"),
+        "stuck": ("seems stuck", f"lamp read {name}"),
+        "orphaned": ("has lost its parent", f"lamp end {name}"),
+        "leftovers": ("has exited and left processes", f"lamp end {name}"),
+        "finished": ("is done but still there", f"lamp end {name}"),
+    }.get(what)
+    if session["state"] == "ending":
+        step = ("is being ended and something of it is still alive", f"lamp show {name}")
+    if step is None:
+        return []
+    return [Line("  ", (name, "strong"), f" {step[0]}: ", (step[1], "warn" if what == "waiting" else "bad"))]

@@ -1,0 +1,29 @@
+"""What start, send, wait and protect answer: one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.text import clean, counted, exit_words
+
+
+def _line(word: str, style: str, result: dict[str, Any], rest: str = "") -> list[Block]:
+    return [Line((word, style), " ", (clean(result["name"]), "strong"), f" ({clean(result['id'])}){rest}")]
+
+
+def started(result: dict[str, Any]) -> list[Block]:
+    return _line("started", "good", result)
+
+
+def protected(result: dict[str, Any]) -> list[Block]:
+    return _line("protected" if result["protected"] else "no longer protected", "good", result)
+
+
+def sent(result: dict[str, Any]) -> list[Block]:
+    return [Line(("sent", "good"), f" {counted(result['size'], 'byte')}; read the answer with --since {result['cursor']}")]
+
+
+def waited(result: dict[str, Any]) -> list[Block]:
+    ended = f": {exit_words(result['exit'])}" if result["state"] == "ended" else ""
+    return _line(clean(result["met"]), "good", result, ended)

@@ -1,0 +1,175 @@
+"""A whole Lamplighter of a test's own: its own home, keeper, daemon and sessions, and the proof that none of it is left.
+
+Speaks to the daemon as the command line does. For tests only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lamplighter.errors import LampError
+from lamplighter.holder import boot, identity
+from lamplighter.home import find_home
+from lamplighter.testing.processes import Process, alive, inspect, wait_until
+
+ESCAPEES = str(Path(__file__).with_name("escapees.py"))
+
+
+class Engine:
+    """`environment` is what keeper and daemon are started with; LAMPLIGHTER_CGROUP=off forces the tree path."""
+
+    guarantee: str = ""
+
+    def __init__(self, **environment: str) -> None:
+        # Short: a socket's path has a limit, and pytest's own folders are long.
+        self.folder = Path(tempfile.mkdtemp(prefix="lamp-", dir="/tmp"))
+        self.environment = {**os.environ, **environment, "LAMPLIGHTER_HOME": str(self.folder)}
+        self.environment.pop("LAMPLIGHTER_SESSION", None)
+        self.home = find_home(self.environment)
+        self.home.make()
+
+    # -- calls
+
+    def connect(self) -> socket.socket:
+        before = dict(os.environ)
+        os.environ.update(self.environment)
+        try:
+            return boot.connect_daemon(self.home.run, self.home.state)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def call(self, operation: str, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+        """The result, or the LampError that came back. Asked again with the same key when the daemon goes away meanwhile."""
+        key = key or uuid.uuid4().hex
+        for _ in range(20):
+            with suppress(ConnectionError), self.connect() as sock:
+                send(sock, operation, key, arguments)
+                return answer(sock)
+        raise ConnectionError("the daemon went away again and again")
+
+    def start(self, *command: str, **arguments: Any) -> dict[str, Any]:
+        given = {"cwd": "/", "environment": {"PATH": os.environ["PATH"], "HOME": str(self.folder)}, **arguments}
+        return self.call("start_session", command=list(command), **given)
+
+    def escapees(self, *names: str, mark: str, **arguments: Any) -> dict[str, Any]:
+        """A session with these running in it, all of them up; with `report`, what it knows of them."""
+        report = self.folder / f"report-{mark}"
+        command = (sys.executable, ESCAPEES, *names, "--mark", mark, "--report", str(report))
+        started = self.start(*command, **arguments)
+        self.call("wait_session", session=started["id"], until="text=ready", timeout="60s")
+        return {**started, "report": json.loads(report.read_text())}
+
+    def show(self, session: str) -> dict[str, Any]:
+        return self.call("get_session", session=session)
+
+    def output(self, session: str) -> str:
+        return self.call("read_output", session=session, mode="output")["text"]
+
+    def events(self, session: str | None = None) -> list[dict[str, Any]]:
+        return self.call("list_events", session=session)["events"]
+
+    # -- processes
+
+    def daemon(self) -> tuple[int, int]:
+        found = identity.recorded(self.home.run, "daemon")
+        assert found is not None
+        return found
+
+    def keeper(self) -> tuple[int, int]:
+        found = identity.recorded(self.home.run, "keeper")
+        assert found is not None
+        return found
+
+    def shim(self, session: str) -> tuple[int, int]:
+        birth = json.loads((self.folder / "sessions" / session / "birth.json").read_text())
+        return birth["shim"][0], birth["shim"][1]
+
+    def kill(self, process: tuple[int, int]) -> None:
+        """KILL one of ours, and see it gone."""
+        if alive(*process):
+            os.kill(process[0], signal.SIGKILL)
+        assert wait_until(lambda: not alive(*process))
+
+    def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """The real command, in a process of its own."""
+        command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *arguments]
+        given = {"capture_output": True, "text": True, "env": self.environment, "timeout": 60, "stdin": subprocess.DEVNULL}
+        if "input" in options:
+            del given["stdin"]
+        return subprocess.run(command, check=False, **{**given, **options})
+
+    # -- the end
+
+    def close(self) -> list[Process]:
+        """End everything; whatever had to be killed by hand comes back, and a test fails on it."""
+        if any(self._ours()):
+            with suppress(LampError, OSError, boot.BootError):
+                self.call("stop_daemon", all=True, grace="0s")
+        wait_until(lambda: not any(self._ours()), 10.0)
+        left = list(self._ours())
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return left
+
+    def _ours(self) -> Iterator[Process]:
+        """Processes that were started with this home, by what /proc says."""
+        mark = f"LAMPLIGHTER_HOME={self.folder}".encode()
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) != os.getpid():
+                with suppress(OSError):
+                    environ = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+                    cmdline = Path(f"/proc/{name}/cmdline").read_bytes()
+                    if mark in environ or os.fsencode(self.folder) in cmdline:
+                        found = inspect(int(name))
+                        if found is not None:
+                            yield found
+
+
+def send(sock: socket.socket, operation: str, key: str, arguments: dict[str, Any]) -> None:
+    sock.sendall(json.dumps({"id": 1, "op": operation, "args": arguments, "key": key}).encode() + b"\n")
+
+
+def messages(sock: socket.socket) -> Iterator[dict[str, Any]]:
+    with sock.makefile("rb") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def answer(sock: socket.socket) -> dict[str, Any]:
+    for message in messages(sock):
+        if "error" in message:
+            raise LampError.from_document(message["error"])
+        if "result" in message:
+            return message["result"]
+    raise ConnectionError("the daemon went away")
+
+
+@contextmanager
+def engine(**environment: str) -> Iterator[Engine]:
+    """An engine that must leave nothing."""
+    made = Engine(**environment)
+    try:
+        yield made
+    except BaseException:
+        for log in ("daemon.log", "keeper.log"):
+            with suppress(OSError):
+                print(f"--- {log}\n{(made.folder / log).read_text()[-6000:]}")
+        made.close()
+        raise
+    left = made.close()
+    assert not left, f"left behind: {left}"

@@ -1,0 +1,60 @@
+"""Pytest fixtures: an engine of the test's own, with a leak check."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lamplighter.holder import cgroup
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.processes import end_marked
+
+
+def cgroup_usable() -> bool:
+    """Whether this process may make cgroups here."""
+    base = cgroup.make_base(f"lamplighter-probe-{os.getpid()}")
+    if base is not None:
+        os.rmdir(base)
+    return base is not None
+
+
+@pytest.fixture
+def lit() -> Iterator[Engine]:
+    """An engine with what this machine offers."""
+    with engine() as made:
+        yield made
+
+
+@pytest.fixture(params=["kernel", "tree"])
+def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """An engine on each path: with cgroups and without."""
+    if request.param == "kernel" and not cgroup_usable():
+        pytest.skip("no cgroup can be made here")
+    with engine(**({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
+        made.guarantee = request.param
+        yield made
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """A token for a test's processes; any that still carry it at the end make the test fail."""
+    token = f"mark-{uuid.uuid4().hex}"
+    yield token
+    left = end_marked(token)
+    assert not left, f"marked processes left: {left}"
+
+
+@pytest.fixture
+def home(lit: Engine) -> Path:
+    return lit.folder
+
+
+@pytest.fixture
+def lamp(lit: Engine) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The real command line, with an engine of the test's own."""
+    return lit.cli

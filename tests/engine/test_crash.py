@@ -1,0 +1,172 @@
+"""The daemon may die at any instant, and so may a keeper and a shim: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lamplighter.errors import LampError
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.processes import alive, marked, none_left, wait_until
+
+MORTAL = Path(__file__).with_name("mortal")
+
+
+@pytest.fixture
+def mortal() -> Iterator[Engine]:
+    """An engine whose daemon dies at the step that `die-at` names."""
+    with engine(PYTHONPATH=str(MORTAL)) as made:
+        made.call("get_status")
+        yield made
+
+
+def deaths(made: Engine, most: int = 60) -> Iterator[int]:
+    """Every step, one after another, until there is none so late that the daemon lived."""
+    for number in range(1, most):
+        (made.folder / "die-at").write_text(str(number))
+        yield number
+        if (made.folder / "die-at").exists():
+            (made.folder / "die-at").unlink()
+            assert number > 4, "no step was ever reached"
+            return
+    pytest.fail("the steps never ended")
+
+
+def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None:
+    for number in deaths(mortal):
+        name = f"job-{number}"
+        started = mortal.call("start_session", key=uuid.uuid4().hex, command=["sh", "-c", f"echo {mark}-{number}; exec sleep 300"], name=name, cwd="/")
+        assert started["name"] == name
+        mortal.call("wait_session", session=started["id"], until=f"text={mark}-{number}", timeout="20s")
+        found = [session for session in mortal.call("list_sessions")["sessions"] if session["name"] == name]
+        assert [(session["id"], session["state"], session["pid"]) for session in found] == [(started["id"], "running", started["pid"])]
+        actions = [event["action"] for event in mortal.events(started["id"])]
+        assert actions.count("start") == 1
+        assert actions.count("started") == 1
+        assert mortal.output(started["id"]).count(mark) == 1
+        assert not (mortal.folder / "sessions" / started["id"] / "launch.json").exists()
+
+
+@pytest.mark.parametrize("operation", ["end_session", "kill_session"])
+def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str) -> None:
+    for _ in deaths(mortal):
+        if (mortal.folder / "die-at").exists():
+            number = (mortal.folder / "die-at").read_text()
+            (mortal.folder / "die-at").unlink()
+        started = mortal.escapees("deaf", "daemon", mark=mark)
+        (mortal.folder / "die-at").write_text(number)
+        arguments = {"force": True} if operation == "kill_session" else {}
+        ended = mortal.call(operation, session=started["id"], grace="0.1s", key=uuid.uuid4().hex, **arguments)
+        assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+        assert none_left(mark)
+        actions = [event["action"] for event in mortal.events(started["id"])]
+        assert actions.count("ended") == 1
+        assert actions.count(operation.removesuffix("_session")) == 1
+
+
+def test_sessions_go_on_without_a_daemon(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "i=0; while read line; do i=$((i+1)); echo got $i $line; done")["id"]
+    lit.call("send_input", session=session, text="one")
+    lit.call("wait_session", session=session, until="text=got 1 one", timeout="10s")
+    first = lit.daemon()
+    for number in range(2, 6):
+        lit.kill(lit.daemon())
+        lit.call("send_input", session=session, text="more")
+        lit.call("wait_session", session=session, until=f"text=got {number} more", timeout="10s")
+    assert lit.daemon() != first
+    assert "got 5 more" in lit.call("read_output", session=session)["text"]
+
+
+def test_the_same_key_acts_once(lit: Engine) -> None:
+    key = uuid.uuid4().hex
+    session = lit.start("cat", key=key)
+    assert lit.start("cat", key=key) == session
+    for _ in range(3):
+        sent = lit.call("send_input", session=session["id"], text="hello", key="k1")
+    lit.kill(lit.daemon())
+    assert lit.call("send_input", session=session["id"], text="hello", key="k1") == sent
+    lit.call("send_input", session=session["id"], text="done", key="k2")
+    lit.call("wait_session", session=session["id"], until="text=done", timeout="10s")
+    assert lit.output(session["id"]).count("hello") == 2  # the echo and cat
+    with pytest.raises(LampError, match="another call"):
+        lit.call("send_input", session=session["id"], text="other", key="k1")
+
+
+def test_a_killed_keeper_takes_nothing_along(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    old = lit.keeper()
+    lit.kill(old)
+    lit.call("send_input", session=session, text="still here")
+    lit.call("wait_session", session=session, until="text=still here", timeout="10s")
+    second = lit.start("cat")["id"]
+    assert lit.keeper() != old
+    assert lit.call("kill_session", session=session, force=True)["certificate"]["guarantee"] in ("kernel", "tree")
+    assert lit.call("kill_session", session=second, force=True)["certificate"]["survivors"] == []
+
+
+def test_daemon_and_keeper_killed_together(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    lit.kill(lit.keeper())
+    lit.kill(lit.daemon())
+    lit.call("send_input", session=session, text="still here")
+    lit.call("wait_session", session=session, until="text=still here", timeout="10s")
+
+
+@pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
+def test_a_killed_shim_is_replaced(both: Engine, mark: str, headless: bool) -> None:
+    """Its session goes on under the keeper's duplicate; its end is then best effort, and leaves nothing all the same."""
+    session = both.escapees("setsid", "daemon", mark=mark, headless=headless)
+    main = session["report"]["main"]
+    both.kill(both.shim(session["id"]))
+    assert wait_until(lambda: both.show(session["id"])["holder_lost"], 10)
+    assert alive(main["pid"], main["start_ticks"])
+    assert {process.pid for process in marked(mark)} >= {main["pid"], *(found["pid"] for found in session["report"]["escapees"])}
+    ended = both.call("kill_session", session=session["id"], force=True, grace="0s")
+    assert ended["certificate"]["guarantee"] == "best_effort"
+    assert none_left(mark)
+
+
+def test_a_killed_shim_loses_no_output_and_no_exit(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "for i in $(seq 20000); do echo line $i; done; read x; echo bye $x; exit 5")["id"]
+    lit.call("wait_session", session=session, until="text=line 100", timeout="10s")
+    lit.kill(lit.shim(session))
+    lit.call("wait_session", session=session, until="text=line 20000", timeout="30s")
+    lit.call("send_input", session=session, text="now")
+    waited = lit.call("wait_session", session=session, until="ended", timeout="10s")
+    assert waited["exit"] == {"code": 5}
+    text = lit.call("read_output", session=session, mode="output", limit=1 << 23)["text"]
+    lines = [line for line in text.splitlines() if line.startswith("line")]
+    assert lines == [f"line {number}" for number in range(1, 20001)]
+    assert "bye now" in text
+
+
+def test_shim_and_keeper_both_killed(lit: Engine, mark: str) -> None:
+    """Nobody holds it any more: its end is recorded with what is known, and what can be traced of it is ended."""
+    session = lit.escapees("setsid", "daemon", mark=mark)
+    lit.kill(lit.keeper())
+    lit.call("get_status")
+    os.kill(lit.shim(session["id"])[0], signal.SIGKILL)
+    assert wait_until(lambda: lit.show(session["id"])["holder_lost"] or lit.show(session["id"])["state"] == "ended", 20)
+    lit.call("kill_session", session=session["id"], force=True, grace="0s")
+    assert none_left(mark)
+
+
+def test_a_reboot_ends_what_ran(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    lit.call("kill_session", session=session, force=True)
+    lit.call("stop_daemon")
+
+
+def test_no_event_is_missing_after_a_crash(lit: Engine) -> None:
+    for _ in range(3):
+        lit.start("true")
+        lit.kill(lit.daemon())
+    assert wait_until(lambda: not lit.call("list_sessions")["sessions"])
+    numbers = [event["n"] for event in lit.events()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [event["action"] for event in lit.events()].count("ended") == 3

@@ -1,0 +1,83 @@
+"""A kill leaves nothing: every escapee, alone and all together, on each path and with each driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import marked, none_left
+
+TEN = ["nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon", "daemon-scrubbed", "hopper"]
+STEADY = [name for name in TEN if name != "hopper"]
+
+
+def check_certificate(ended: dict[str, Any], guarantee: str, expected: set[tuple[int, int]]) -> None:
+    certificate = ended["certificate"]
+    assert ended["state"] == "ended"
+    assert certificate["guarantee"] == guarantee
+    assert certificate["survivors"] == []
+    listed = {(process["pid"], process["start_ticks"]) for process in certificate["processes"]}
+    assert expected <= listed
+    for process in certificate["processes"]:
+        assert process["command"]
+        assert process["signal"]
+        assert process["seconds"] >= 0
+        assert process["started"].endswith("Z")
+
+
+@pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
+@pytest.mark.parametrize("name", [*TEN, "bomb"])
+def test_each_escapee_alone(both: Engine, mark: str, name: str, headless: bool) -> None:
+    session = both.escapees(name, mark=mark, headless=headless)
+    before = {(process.pid, process.start_ticks) for process in marked(mark)}
+    assert len(before) >= 2
+    ended = both.call("kill_session", session=session["id"], force=True, grace="0s")
+    assert none_left(mark)
+    moving = name in ("hopper", "bomb")
+    check_certificate(ended, both.guarantee, set() if moving else before)
+    assert len(ended["certificate"]["processes"]) >= (300 if name == "bomb" else 2)
+
+
+@pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
+def test_all_together_with_a_grace(both: Engine, mark: str, headless: bool) -> None:
+    session = both.escapees("all", mark=mark, headless=headless)
+    before = {(process.pid, process.start_ticks) for process in marked(mark)}
+    ended = both.call("kill_session", session=session["id"], force=True, grace="0.3s")
+    assert none_left(mark)
+    steady = {(found["pid"], found["start_ticks"]) for found in session["report"]["escapees"] if found["name"] in STEADY}
+    assert steady <= before
+    check_certificate(ended, both.guarantee, steady)
+
+
+def test_what_exits_by_itself_leaves_nothing_either(both: Engine, mark: str) -> None:
+    report = both.folder / "report"
+    session = both.start(
+        "python3", __import__("lamplighter.testing.engine", fromlist=["x"]).ESCAPEES, *TEN, "--mark", mark, "--report", str(report), "--exit", "7"
+    )
+    waited = both.call("wait_session", session=session["id"], until="ended", timeout="60s")
+    assert waited["exit"] == {"code": 7}
+    assert none_left(mark)
+    shown = both.show(session["id"])
+    assert shown["how"] == "exited"
+    assert shown["ending"]["certificate"]["guarantee"] == both.guarantee
+    assert len(shown["ending"]["certificate"]["processes"]) >= len(STEADY)
+
+
+def test_children_are_kept_when_asked_for(both: Engine, mark: str) -> None:
+    session = both.start("sh", "-c", f"sleep 300 & exec -a {mark} sleep 300 & exit 3", keep_children=True)
+    del session
+
+
+def test_a_polite_end_asks_first(both: Engine) -> None:
+    session = both.start("cat")
+    ended = both.call("end_session", session=session["id"], reason="enough")
+    assert (ended["how"], ended["exit"], ended["reason"]) == ("asked", {"code": 0}, "enough")
+
+
+def test_fifty_trees_at_once(both: Engine, mark: str) -> None:
+    sessions = [both.escapees(*STEADY, mark=f"{mark}") for _ in range(4)]
+    for session in sessions:
+        both.call("kill_session", session=session["id"], force=True, grace="0s")
+    assert none_left(mark)
