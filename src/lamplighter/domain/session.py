@@ -61,7 +61,6 @@ class Session:
     main: Process | None = None
     shim: Process | None = None
     holder_lost: bool = False
-    unheld: bool = False
     exit: Exit | None = None
     intent: Intent | None = None
     ending: Ending | None = None
@@ -76,14 +75,12 @@ class Session:
     def alive(self) -> bool:
         return self.state is not State.ENDED
 
-    def started(self, now: float, shim: Process, main: Process, facts: dict[str, Any]) -> Session:
-        return self._to(State.RUNNING, started_at=now, shim=shim, main=main, facts={**self.facts, **facts})
+    def started(self, now: float, shim: Process, main: Process) -> Session:
+        return self._to(State.RUNNING, started_at=now, shim=shim, main=main)
 
-    def to_end(self, intent: Intent) -> Session:
-        """The intent is written; from here on the session only ever goes towards `ended`."""
-        if self.state is State.ENDING:
-            return self
-        return self._to(State.ENDING, intent=intent)
+    def to_end(self, intent: Intent) -> Session | None:
+        """The intent is written; from here on the session only ever goes towards `ended`. None when it is on its way."""
+        return None if self.state is State.ENDING else self._to(State.ENDING, intent=intent)
 
     def ended(self, ending: Ending) -> Session:
         return self._to(State.ENDED, ended_at=ending.at, exit=ending.exit or self.exit, ending=ending)

@@ -64,7 +64,7 @@ def _ask_for_daemon(run: str, state: str) -> int:
             keeper = _connect(f"{run}/keeper.sock")
     if keeper is None:
         raise BootError(f"the keeper does not start; {state}/keeper.log says why")
-    answer = _ask(keeper, {"op": "daemon", "n": 1})
+    answer = ask(keeper, {"op": "daemon", "n": 1})
     if answer is None:
         raise BootError(f"the keeper stopped while it was asked; {state}/keeper.log says why")
     if "error" in answer:
@@ -88,7 +88,7 @@ def start_keeper(run: str, state: str) -> None:
     for folder in _shims_to_ask(run, state):
         sock = _connect(folder)
         if sock is not None:
-            answer = _ask(sock, {"op": "keeper", "n": 1})
+            answer = ask(sock, {"op": "keeper", "n": 1})
             if answer is not None and "ok" in answer:
                 return
     child = os.fork()
@@ -127,7 +127,7 @@ def _leave_session_cgroup() -> None:
             file.write("0")
 
 
-def _ask(sock: socket.socket, request: dict[str, object]) -> dict[str, dict[str, str]] | None:
+def ask(sock: socket.socket, request: dict[str, object]) -> dict[str, dict[str, str]] | None:
     """The answer to one request; None when the other side went away."""
     frames = Frames()
     with sock:

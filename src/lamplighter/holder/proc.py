@@ -13,6 +13,7 @@ import time
 from typing import NamedTuple
 
 _TICK = os.sysconf("SC_CLK_TCK")
+_MOST_PASSES = 10
 _PAGE = os.sysconf("SC_PAGESIZE")
 
 
@@ -86,6 +87,25 @@ def scan() -> dict[int, Stat]:
         stat = read_stat(pid)
         if stat is not None:
             found[pid] = stat
+    return found
+
+
+def scan_moving() -> dict[int, Stat]:
+    """Every process there is, the newest first, and then those that came meanwhile, until none come.
+
+    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it.
+    """
+    found: dict[int, Stat] = {}
+    seen: set[int] = set()
+    for _ in range(_MOST_PASSES):
+        fresh = set(all_pids()) - seen
+        if not fresh:
+            break
+        seen |= fresh
+        for pid in sorted(fresh, reverse=True):
+            stat = read_stat(pid)
+            if stat is not None:
+                found[pid] = stat
     return found
 
 

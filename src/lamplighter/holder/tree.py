@@ -72,7 +72,7 @@ class Tree:
 
     def members(self) -> dict[int, proc.Stat]:
         """Who is in it now, the dead that wait to be reaped left out."""
-        processes = proc.scan()
+        processes = proc.scan_moving()
         found = self._followed(processes) if self.adopted else proc.descendants(processes, {os.getpid()}, self.infrastructure)
         if self.cgroup is not None:
             for pid in self.cgroup.pids():

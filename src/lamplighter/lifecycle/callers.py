@@ -9,6 +9,7 @@ import os
 import select
 import socket
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lamplighter.agents import marks, recognise
@@ -21,7 +22,6 @@ from lamplighter.holder.wire import peer_of
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.line import RefusedError
-from lamplighter.store import sessions
 
 _SO_PEERPIDFD = 77
 
@@ -70,7 +70,7 @@ class Callers:
         chain = proc.ancestors(peer.pid)
         if not chain or peer.is_gone():
             return NOBODY
-        caller = await self._inside(chain) or self._agent(chain) or self._marked(chain) or await self._escaped(chain)
+        caller = await self._inside(chain) or self._agent(chain) or self._marked(chain) or self._escaped(chain)
         # Looked at once more: what was read may have been of another process, if this one died meanwhile.
         if peer.is_gone() or proc.start_of(peer.pid) != chain[0].start:
             return NOBODY
@@ -122,15 +122,24 @@ class Callers:
                     return Caller(Rank.UNKNOWN, f"agent:{program.name}:unknown")
         return None
 
-    async def _escaped(self, chain: list[proc.Stat]) -> Caller | None:
+    def _escaped(self, chain: list[proc.Stat]) -> Caller | None:
         """A session lost shim and keeper: what has escaped it hangs under init, and looks like anyone who was started since."""
-        since = await self.fleet.store.read(lambda db: sessions.first_unheld(db, proc.boot_id()))
-        if since is None:
-            return None
-        for stat in chain:
-            if stat.parent in (1, self.keeping.reaper) and stat.start >= since:
-                return Caller(Rank.UNKNOWN, f"process:{chain[0].pid}")
+        tops = [stat.start for stat in chain if stat.parent in (1, self.keeping.reaper)]
+        if tops and any(start <= max(tops) for start in self._unheld_since()):
+            return Caller(Rank.UNKNOWN, f"process:{chain[0].pid}")
         return None
+
+    def _unheld_since(self) -> Iterator[int]:
+        """When sessions started whose processes may hang under init by now. Looked up, not remembered: a shim that died a
+        moment ago counts before anybody has told of it. With a cgroup a process is known wherever it hangs."""
+        for main, adopter in self.fleet.holders_lost.values():
+            if adopter is None or not proc.is_alive(*adopter):
+                yield main
+        for lamp in self.fleet.lamps.values():
+            session = lamp.session
+            if session.main and session.shim and not session.holder_lost and lamp.guarantee != "kernel":
+                if not proc.is_alive(session.shim.pid, session.shim.start):
+                    yield session.main.start
 
 
 def _session(identifier: str) -> Caller:

@@ -9,7 +9,7 @@ import asyncio
 import mmap
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.clock import Clock
@@ -17,6 +17,7 @@ from lamplighter.domain.event import Event
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
+from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading, read_meter, unpack_reading
 from lamplighter.line import Line
 from lamplighter.settings import Settings
@@ -36,6 +37,7 @@ class Lamp:
     offset: int = 0
     last_sent: int | None = None
     meter: mmap.mmap | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     output: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,6 +66,7 @@ class Fleet:
         self.lamps: dict[str, Lamp] = {}
         self.names: dict[str, str] = {}
         self.last_id = ""
+        self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
         self.last_event = 0
         self.news = asyncio.Event()
 
@@ -72,6 +75,14 @@ class Fleet:
         for session in await self.store.read(sessions.living):
             self.put(session)
         self.last_id = await self.store.read(sessions.last_id)
+        for session in await self.store.read(lambda db: sessions.holders_lost(db, proc.boot_id())):
+            self.keep_lost(session)
+
+    def keep_lost(self, session: Session) -> None:
+        """Remember until the next boot, also once it has ended, that its shim was lost, and who adopted what that left."""
+        if session.main is not None and not session.facts.get("cgroup"):
+            adopter = session.facts.get("adopter")
+            self.holders_lost[session.id] = (session.main.start, tuple(adopter) if adopter else None)
 
     def put(self, session: Session) -> Lamp:
         lamp = self.lamps.get(session.id)
@@ -95,26 +106,29 @@ class Fleet:
     # -- changing
 
     async def change(
-        self,
-        session: Session,
-        by: Caller,
-        action: str,
-        also: Callable[[sqlite3.Connection], None] | None = None,
-        **detail: Any,
-    ) -> Session:
-        """Save the session and its event in one transaction; then it is so."""
+        self, session: str, by: Caller, action: str, become: Callable[[Session], Session | None], **detail: Any
+    ) -> Session | None:
+        """Save what the session becomes and its event in one transaction; then it is so. One change of a session at a time.
 
-        def write(db: sqlite3.Connection) -> Event:
-            sessions.save(db, session)
-            if also is not None:
-                also(db)
-            return events.append(db, self.clock.now(), session.id, by.name, action, **detail)
+        None when it is not alive any more, or when `become` says that there is nothing to change.
+        """
+        lamp = self.lamps.get(session)
+        if lamp is None:
+            return None
+        async with lamp.lock:
+            changed = become(lamp.session) if lamp.session.alive else None
+            if changed is None:
+                return None
 
-        event = await self.store.write(write)
-        self.put(session)
+            def write(db: sqlite3.Connection) -> Event:
+                sessions.save(db, changed)
+                return events.append(db, self.clock.now(), session, by.name, action, **detail)
+
+            event = await self.store.write(write)
+            lamp.session = changed
         self.announce(event)
-        self.lamps[session.id].notify()
-        return session
+        lamp.notify()
+        return changed
 
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""
@@ -124,9 +138,6 @@ class Fleet:
         self.last_event = event.n
         self.news.set()
         self.news = asyncio.Event()
-
-    async def update(self, session: str, by: Caller, action: str, **changes: Any) -> Session:
-        return await self.change(replace(self.lamps[session].session, **changes), by, action)
 
     # -- finding
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lamplighter.errors import Code, UnavailableError
-from lamplighter.holder import boot, identity
+from lamplighter.holder import boot, identity, proc
 from lamplighter.holder.keeper import code_version
 from lamplighter.home import Home
 from lamplighter.line import Line, connect
@@ -28,6 +28,7 @@ class Keeping:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.pid: int | None = None
+        self.process: tuple[int, int] | None = None
         self.reaper = 1
         self.cgroup: str | None = None
         self.on_lost: Callable[[str, bool], None] = lambda session, child: None
@@ -86,6 +87,7 @@ class Keeping:
         line = Line(sock, "the keeper", self._heard, self._broken)
         hello = await self._greeting
         self.pid, self.cgroup, self.reaper = hello["pid"], hello["cgroup"], hello.get("reaper", 1)
+        self.process = (hello["pid"], proc.start_of(hello["pid"]) or 0)
         identity.record(self.home.run, "daemon", os.getpid())
         if hello["code"] != code_version():
             return await self._upgrade(line)

@@ -205,15 +205,16 @@ class Launcher:
 
     async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
         """The command has been executed."""
+        shim, main, now = Process(*hello["shim"]), Process(*hello["main"]), self.fleet.clock.now()
+
+        def become(before: Session) -> Session | None:
+            return before.started(now, shim, main) if before.state is State.STARTING else None
+
         lamp = self.fleet.lamps[session.id]
-        if lamp.session.state is not State.STARTING:
-            return lamp.session
-        running = lamp.session.started(
-            self.fleet.clock.now(), Process(*hello["shim"]), Process(*hello["main"]), {"guarantee": hello["guarantee"]}
-        )
         lamp.guarantee = hello["guarantee"]
         self._forget_spec(session.id)
-        return await self.fleet.change(running, DAEMON, "started", pid=hello["main"][0])
+        await self.fleet.change(session.id, DAEMON, "started", become, pid=main.pid)
+        return lamp.session
 
     async def _fail(self, session: Session, error: LampError) -> LampError:
         """Take back what the intent made; the event of it stays."""

@@ -17,7 +17,7 @@ from lamplighter.domain.permission import DAEMON, Caller, Rank
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import State
 from lamplighter.drivers import driver_for
-from lamplighter.errors import LampError
+from lamplighter.errors import LampError, UnavailableError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.tree import Tree
@@ -80,17 +80,20 @@ class Undertaker:
             key=key,
         )
         action = "end" if ask else "kill"
-        await self.fleet.change(lamp.session.to_end(intent), caller, action, reason=reason, grace=grace)
+        await self.fleet.change(lamp.session.id, caller, action, lambda session: session.to_end(intent), reason=reason, grace=grace)
 
     async def _hurry(self, lamp: Lamp, caller: Caller, grace: float) -> None:
         """A kill of what is being ended already: no more asking, and the shorter grace counts."""
-        intent = lamp.session.intent
-        if intent is not None and (intent.ask or grace < intent.grace):
-            hurried = replace(intent, ask=0.0, grace=min(grace, intent.grace), how=How.KILLED)
-            await self.fleet.change(replace(lamp.session, intent=hurried), caller, "kill", grace=grace)
-            lamp.notify()
-        if lamp.line is not None:
-            await self._stop(lamp, min(grace, intent.grace if intent else grace))
+
+        def become(session: Session) -> Session | None:
+            intent = session.intent
+            if intent is None or not (intent.ask or grace < intent.grace):
+                return None
+            return replace(session, intent=replace(intent, ask=0.0, grace=min(grace, intent.grace), how=How.KILLED))
+
+        await self.fleet.change(lamp.session.id, caller, "kill", become, grace=grace)
+        if lamp.line is not None and lamp.session.intent is not None:
+            await self._stop(lamp, lamp.session.intent.grace)
 
     def carry_out(self, session: str) -> None:
         """Go on with an ending whose intent is written; one at a time."""
@@ -122,7 +125,7 @@ class Undertaker:
         deadline = time.monotonic() + intent.ask
         if intent.asked_at is None:
             asked = replace(intent, asked_at=self.fleet.clock.now())
-            await self.fleet.change(replace(lamp.session, intent=asked), DAEMON, "asked")
+            await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
             try:
                 if not await asyncio.wait_for(driver_for(lamp.session.driver).ask_to_stop(lamp.line), intent.ask):
                     return
@@ -143,9 +146,12 @@ class Undertaker:
         return True
 
     async def protect(self, session: Session, protected: bool, caller: Caller) -> None:
-        if session.protected != protected and session.id in self.fleet.lamps:
-            changed = replace(self.fleet.lamps[session.id].session, protected=protected)
-            await self.fleet.change(changed, caller, "protect" if protected else "unprotect")
+        action = "protect" if protected else "unprotect"
+
+        def become(before: Session) -> Session | None:
+            return replace(before, protected=protected) if before.protected != protected else None
+
+        await self.fleet.change(session.id, caller, action, become)
 
     # -- burial
 
@@ -195,7 +201,6 @@ class Undertaker:
         return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
 
     async def _record(self, lamp: Lamp, ending: Ending) -> None:
-        session = lamp.session.ended(ending)
         detail = {
             "how": ending.how.value,
             "exit": ending.exit.document() if ending.exit else None,
@@ -204,20 +209,20 @@ class Undertaker:
             "seconds": ending.certificate.seconds,
         }
         by = Caller(Rank.OPERATOR, ending.by)
-        await self._persist(session, by, detail)
+        await self._persist(lamp.session.id, ending, by, detail)
         lamp.ended.set()
         lamp.notify()
-        self.fleet.remove(session.id)
+        self.fleet.remove(lamp.session.id)
 
-    async def _persist(self, session: Session, by: Caller, detail: dict[str, Any]) -> None:
+    async def _persist(self, session: str, ending: Ending, by: Caller, detail: dict[str, Any]) -> None:
         """However long the store takes: an end is never dropped because of a full disk or a lock."""
         pause = 0.1
         while True:
             try:
-                await self.fleet.change(session, by, "ended", **detail)
+                await self.fleet.change(session, by, "ended", lambda before: before.ended(ending), **detail)
                 return
-            except LampError as error:
-                log.error("the end of %s cannot be written yet: %s", session.id, error)
+            except UnavailableError as error:
+                log.error("the end of %s cannot be written yet: %s", session, error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 10.0)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,6 @@ from lamplighter.lifecycle.launch import Launcher, holding_spec
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.line import Line, RefusedError, connect
-from lamplighter.store import sessions
 
 log = logging.getLogger(__name__)
 _TAKEOVER_SECONDS = 10.0
@@ -43,6 +43,7 @@ class Watch:
         self.on_rolled: Callable[[Lamp], None] = lambda lamp: None
         self._lost: dict[str, asyncio.Event] = {}
         self._finding: set[str] = set()
+        self._adopters: dict[str, tuple[int, int] | None] = {}
         keeping.on_lost = self._shim_lost
         keeping.on_renewed = self._keeper_renewed
 
@@ -91,13 +92,28 @@ class Watch:
             await self.launcher.confirm(lamp.session, hello)
         shim = Process(*hello["shim"])
         if hello["adopted"] and lamp.session.shim != shim:
-            lost = replace(lamp.session, shim=shim, main=Process(*hello["main"]), holder_lost=True)
-            await self.fleet.change(lost, DAEMON, "holder lost", held_by=hello["shim"][0])
+            await self._holder_lost(lamp, shim, Process(*hello["main"]))
         if hello["why"] and lamp.session.state is State.RUNNING:
             await self._abandoned(lamp, hello["why"])
         lamp.notify()
         if lamp.session.state is State.ENDING and lamp.phase in ("running", "leftovers"):
             self.undertaker.carry_out(lamp.session.id)
+
+    async def _holder_lost(self, lamp: Lamp, shim: Process, main: Process) -> None:
+        """Its first shim is gone. What that one was the ancestor of hangs under the keeper now, if the keeper forked it."""
+        adopter = self._adopters.get(lamp.session.id)
+        facts = {"adopter": list(adopter) if adopter else None, "cgroup": lamp.session.id in self._with_cgroup()}
+
+        def become(session: Session) -> Session:
+            return replace(session, shim=shim, main=main, holder_lost=True, facts={**session.facts, **facts})
+
+        changed = await self.fleet.change(lamp.session.id, DAEMON, "holder lost", become, held_by=shim.pid)
+        if changed is not None:
+            self.fleet.keep_lost(changed)
+
+    def _with_cgroup(self) -> set[str]:
+        base = self.keeping.cgroup
+        return set(os.listdir(base)) if base and os.path.isdir(base) else set()
 
     def _on_phase(self, lamp: Lamp, event: dict[str, Any]) -> None:
         lamp.phase = event["phase"]
@@ -132,10 +148,8 @@ class Watch:
 
     async def _abandoned(self, lamp: Lamp, why: str) -> None:
         """A session that belonged to a client: the shim has begun to end it."""
-        if lamp.session.state is State.RUNNING:
-            grace = self.fleet.settings.grace
-            intent = Intent(DAEMON.name, why, How.TERMINATED, grace, self.fleet.clock.now())
-            await self.fleet.change(lamp.session.to_end(intent), DAEMON, "end", reason=why)
+        intent = Intent(DAEMON.name, why, How.TERMINATED, self.fleet.settings.grace, self.fleet.clock.now())
+        await self.fleet.change(lamp.session.id, DAEMON, "end", lambda session: session.to_end(intent), reason=why)
 
     def _on_ended(self, lamp: Lamp, _: dict[str, Any]) -> None:
         self.tasks.begin(self._find(lamp.session.id), f"end of {lamp.session.id}")
@@ -238,15 +252,13 @@ class Watch:
         event = self._lost.get(session)
         if event is not None:
             event.set()
-        if not child:
-            self.tasks.begin(self.fleet.store.write(lambda db: sessions.mark_one_unheld(db, session)), f"mark {session}")
+        self._adopters[session] = self.keeping.process if child else None
 
     # -- a new keeper
 
     async def _keeper_renewed(self) -> None:
-        await self.fleet.store.write(lambda db: sessions.mark_unheld(db, proc.boot_id()))
-        await self.fleet.note(None, DAEMON, "keeper lost", pid=self.keeping.pid)
         await self._hold_all()
+        await self.fleet.note(None, DAEMON, "keeper lost", keeper=self.keeping.pid, held=len(self.fleet.lamps))
 
     async def _hold_all(self) -> None:
         """Every session's terminal or pipes must be held by the keeper that is there now."""

@@ -24,7 +24,6 @@ MIGRATIONS: list[str] = [
         keep_children INTEGER NOT NULL,
         bound INTEGER NOT NULL,
         holder_lost INTEGER NOT NULL,
-        unheld INTEGER NOT NULL,
         key TEXT,
         created_at REAL NOT NULL,
         started_at REAL,

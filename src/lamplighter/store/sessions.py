@@ -12,7 +12,7 @@ from lamplighter.domain.states import State
 
 _COLUMNS = (
     "id", "name", "kind", "driver", "agent", "owner", "parent", "project", "command", "cwd", "state", "boot", "protected",
-    "keep_children", "bound", "holder_lost", "unheld", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
+    "keep_children", "bound", "holder_lost", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
     "intent", "ending", "facts",
 )  # fmt: skip
 _SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -86,28 +86,17 @@ def keep_last_id(db: sqlite3.Connection, session: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES ('last_id', ?)", (session,))
 
 
-def first_unheld(db: sqlite3.Connection, boot: str) -> int | None:
-    """The start, in ticks, of the oldest session of this boot whose processes nobody can vouch for any more."""
-    row = db.execute(
-        "SELECT min(json_extract(main, '$[1]')) FROM sessions WHERE unheld = 1 AND boot = ?", (boot,)
-    ).fetchone()
-    return row[0]
-
-
-def mark_unheld(db: sqlite3.Connection, boot: str) -> None:
-    """The keeper that had taken over what lost shims left is gone too."""
-    db.execute("UPDATE sessions SET unheld = 1 WHERE holder_lost = 1 AND boot = ?", (boot,))
-
-
-def mark_one_unheld(db: sqlite3.Connection, session: str) -> None:
-    db.execute("UPDATE sessions SET unheld = 1 WHERE id = ?", (session,))
+def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
+    """Those of this boot, ended ones too, whose first shim was lost."""
+    rows = db.execute("SELECT * FROM sessions WHERE holder_lost = 1 AND boot = ?", (boot,)).fetchall()
+    return [_session(row) for row in rows]
 
 
 def _row(session: Session) -> tuple[Any, ...]:
     return (
         session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
         session.project, json.dumps(session.command), session.cwd, session.state.value, session.boot, session.protected,
-        session.keep_children, session.bound, session.holder_lost, session.unheld, session.key, session.created_at,
+        session.keep_children, session.bound, session.holder_lost, session.key, session.created_at,
         session.started_at, session.ended_at, _pair(session.main), _pair(session.shim),
         json.dumps(session.exit.document()) if session.exit else None,
         json.dumps(session.intent.document()) if session.intent else None,
@@ -118,7 +107,7 @@ def _row(session: Session) -> tuple[Any, ...]:
 
 def _session(row: sqlite3.Row) -> Session:
     values: dict[str, Any] = dict(row)
-    for name in ("protected", "keep_children", "bound", "holder_lost", "unheld"):
+    for name in ("protected", "keep_children", "bound", "holder_lost"):
         values[name] = bool(values[name])
     return Session(
         **{

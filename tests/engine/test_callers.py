@@ -1,0 +1,205 @@
+"""Who is calling, by the kernel's word; and what that one may."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import LampError
+from lamplighter.holder import boot
+from lamplighter.line import connect
+from lamplighter.testing import asker
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import alive, wait_until
+
+ASKER = asker.__file__
+DISGUISES = ["plain", "setsid", "scrubbed", "double-fork", "double-fork-scrubbed"]
+
+
+def command(lit: Engine, answer: Path, disguise: str, operation: str, /, **arguments: Any) -> list[str]:
+    return [sys.executable, ASKER, lit.home.run, str(answer), disguise, operation, json.dumps(arguments)]
+
+
+def ask_inside(lit: Engine, inside: str, disguise: str, operation: str, /, **arguments: Any) -> dict[str, Any]:
+    """What the daemon answers to a process that a shell in the session starts."""
+    answer = lit.folder / f"answer-{uuid.uuid4().hex}"
+    words = " ".join(f"'{word}'" for word in command(lit, answer, disguise, operation, **arguments))
+    lit.call("send_input", session=inside, text=words)
+    assert wait_until(answer.exists, 20), lit.output(inside)
+    return json.loads(answer.read_text())
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> None:
+    inside = both.start("sh", name="inside")["id"]
+    other = both.start("cat", name="other")["id"]
+    assert ask_inside(both, inside, disguise, "get_status")["result"]["caller"] == f"session:{inside}"
+    refused = ask_inside(both, inside, disguise, "kill_session", session=other, force=True)
+    assert refused["error"]["code"] == "FORBIDDEN"
+    assert refused["error"]["hint"]
+    assert both.show(other)["state"] == "running"
+    assert both.events(other)[-1]["action"] == "refused"
+    for operation, arguments in (("stop_daemon", {"all": True}), ("prune_logs", {"apply": True}), ("end_session", {"session": other})):
+        assert ask_inside(both, inside, disguise, operation, **arguments)["error"]["code"] == "FORBIDDEN"
+
+
+def test_the_operator_is_outside(lit: Engine) -> None:
+    assert lit.call("get_status")["caller"] == "operator"
+
+
+def test_an_agent_ends_what_it_started_and_no_more(lit: Engine) -> None:
+    inside = lit.start("sh", name="agent")["id"]
+    environment = {"PATH": os.environ["PATH"]}
+    child = ask_inside(lit, inside, "plain", "start_session", command=["cat"], name="child", cwd="/", environment=environment)["result"]
+    assert child["parent"] == inside
+    assert lit.show("child")["owner"] == f"session:{inside}"
+    grandchild = lit.start("cat", name="grandchild", parent=child["id"])["id"]
+    sent = ask_inside(lit, inside, "plain", "send_input", session="grandchild", text="hello")
+    assert "result" in sent
+    ended = ask_inside(lit, inside, "plain", "kill_session", session=grandchild, force=True, grace="0s")
+    assert ended["result"]["state"] == "ended"
+    lit.call("protect_session", session="child")
+    assert "protected" in ask_inside(lit, inside, "plain", "end_session", session="child")["error"]["message"]
+    assert ask_inside(lit, inside, "plain", "protect_session", session="child", off=True)["error"]["code"] == "FORBIDDEN"
+    lit.call("protect_session", session="child", off=True)
+    assert ask_inside(lit, inside, "plain", "end_session", session="child", grace="0s")["result"]["state"] == "ended"
+
+
+@pytest.mark.parametrize("kind", ["main", "system"])
+def test_main_and_system_sessions_are_beyond_an_agent(lit: Engine, kind: str) -> None:
+    inside = lit.start("sh", name="agent")["id"]
+    child = lit.start("cat", parent=inside, kind=kind)["id"]
+    assert kind in ask_inside(lit, inside, "plain", "kill_session", session=child, force=True)["error"]["message"]
+
+
+def test_an_ancestor_is_beyond_an_agent(lit: Engine) -> None:
+    parent = lit.start("sh", name="parent")["id"]
+    child = lit.start("sh", name="child", parent=parent)["id"]
+    assert ask_inside(lit, child, "plain", "end_session", session=parent)["error"]["code"] == "FORBIDDEN"
+    stolen = ask_inside(lit, child, "plain", "start_session", command=["cat"], cwd="/", parent=parent)
+    assert stolen["error"]["code"] == "FORBIDDEN"
+
+
+def test_a_session_ends_itself_and_is_answered_first(lit: Engine) -> None:
+    inside = lit.start("sh", name="self")["id"]
+    answered = ask_inside(lit, inside, "plain", "end_session", session=inside, reason="my work is done", grace="0s")
+    assert answered["result"]["state"] == "ending"
+    waited = lit.call("wait_session", session=inside, until="ended", timeout="20s")
+    assert waited["state"] == "ended"
+    assert lit.show(inside)["ending"]["reason"] == "my work is done"
+    assert lit.show(inside)["ending"]["by"] == f"session:{inside}"
+
+
+def test_a_peer_that_is_gone_is_nobody(lit: Engine) -> None:
+    other = lit.start("cat", name="other")["id"]
+    inside = lit.start(*command(lit, lit.folder / "never", "gone", "kill_session", session=other, force=True))["id"]
+    lit.call("wait_session", session=inside, until="ended", timeout="20s")
+    assert lit.show(other)["state"] == "running"
+
+
+def _held(lit: Engine) -> bool:
+    """Whether the keeper that is there now holds the session: an event says when all are held."""
+    return any(event["action"] == "keeper lost" for event in lit.events())
+
+
+@pytest.mark.parametrize("losses", ["shim", "keeper", "keeper then shim", "shim then keeper"])
+def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
+    """A double-forked, scrubbed process of a session whose holders are killed."""
+    answer = both.folder / "answer"
+    victim = both.start("cat", name="victim")["id"]
+    words = " ".join(f"'{word}'" for word in command(both, answer, "waiting", "kill_session", session=victim, force=True))
+    inside = both.start("sh", "-c", f"{words}; exec sleep 100")["id"]
+    assert wait_until(lambda: both.show(inside)["processes"] >= 2)
+    for loss in losses.split(" then "):
+        both.kill(both.shim(inside) if loss == "shim" else both.keeper())
+        assert wait_until(lambda: both.call("get_status")["pid"])
+        if loss == "shim":
+            assert wait_until(lambda: both.show(inside)["holder_lost"] or both.show(inside)["state"] == "ended")
+        else:
+            assert wait_until(lambda: alive(*both.keeper()) and _held(both))
+    (both.folder / "answer.go").touch()
+    assert wait_until(lambda: answer.exists() or both.show(inside)["state"] == "ended", 20)
+    assert answer.exists(), both.show(inside)
+    refused = json.loads(answer.read_text())
+    assert refused["error"]["code"] == "FORBIDDEN", refused
+    assert both.show(victim)["state"] == "running"
+
+
+def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tmp_path: Path) -> None:
+    """A program called claude, outside every session: it owns what it starts, and is not the operator."""
+    agent = tmp_path / "claude"
+    shutil.copy("/bin/sh", agent)
+    answers = [lit.folder / name for name in ("who", "started", "ended", "refused")]
+    other = lit.start("cat", name="other")["id"]
+    environment = {"PATH": os.environ["PATH"]}
+    asked = [
+        command(lit, answers[0], "plain", "get_status"),
+        command(lit, answers[1], "plain", "start_session", command=["cat"], name="its", cwd="/", environment=environment),
+        command(lit, answers[2], "plain", "kill_session", session="its", force=True, grace="0s"),
+        command(lit, answers[3], "plain", "kill_session", session=other, force=True),
+    ]
+    script = "; ".join(" ".join(f"'{word}'" for word in words) for words in asked)
+    subprocess.run([str(agent), "-c", f"{script}; true"], check=True, timeout=60)
+    who, started, ended, refused = (json.loads(answer.read_text()) for answer in answers)
+    assert who["result"]["caller"].startswith("agent:claude:")
+    assert started["result"]["name"] == "its"
+    assert ended["result"]["state"] == "ended"
+    assert refused["error"]["code"] == "FORBIDDEN"
+
+
+def test_a_mark_in_the_environment_takes_rights_away(lit: Engine) -> None:
+    lit.call("get_status")
+    answer = lit.folder / "answer"
+    subprocess.run(command(lit, answer, "plain", "stop_daemon", all=True), check=True, env={"CLAUDECODE": "1"}, timeout=60)
+    assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
+
+
+def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engine) -> None:
+    """Keeper and daemon killed; a process inside the session calls the command line; the session is killed; both live on."""
+    lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
+    script = f"until [ -e {both.folder}/go ]; do sleep 0.02; done; {lamp} ls --json > {both.folder}/listed; touch {both.folder}/done; exec sleep 100"
+    inside = both.start("sh", "-c", script, name="inside", environment=both.environment)["id"]
+    os.kill(both.daemon()[0], signal.SIGSTOP)  # so that it does not start a keeper meanwhile
+    both.kill(both.keeper())
+    both.kill(both.daemon())
+    (both.folder / "go").touch()
+    assert wait_until((both.folder / "done").exists, 30)
+    assert [session["id"] for session in json.loads((both.folder / "listed").read_text())["sessions"]] == [inside]
+    daemon, keeper = both.daemon(), both.keeper()
+    ended = both.call("kill_session", session=inside, force=True, grace="0s")
+    assert ended["state"] == "ended"
+    assert {daemon[0], keeper[0]}.isdisjoint({process["pid"] for process in ended["certificate"]["processes"]})
+    assert (both.daemon(), both.keeper()) == (daemon, keeper)
+    assert both.call("get_status")["pid"] == daemon[0]
+
+
+def test_holders_refuse_everybody_else(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    for path, operation in ((lit.home.shim_socket(session), "stop"), (lit.home.keeper_socket, "down")):
+        sock = connect(path)
+        assert sock is not None
+        answered = boot.ask(sock, {"op": operation, "n": 1, "grace": 0})
+        assert answered is not None
+        assert answered["error"]["code"] == "FORBIDDEN"
+    assert lit.show(session)["state"] == "running"
+
+
+def test_another_user_gets_nothing(lit: Engine) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can be somebody else")
+    lit.call("get_status")
+    answer = lit.folder / "answer"
+    asked = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command(lit, answer, "plain", "get_status")]
+    assert subprocess.run(asked, check=False, capture_output=True, timeout=60).returncode != 0
+    assert not answer.exists()
+    with pytest.raises(LampError):
+        lit.show("nothing")
