@@ -77,7 +77,7 @@ class App:
         try:
             check(caller, act, session, session.line if session else [], reading.attached if reading else 0)
         except ForbiddenError:
-            await self.fleet.note(session.id if session else None, caller, "refused", act=act.value)
+            await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
             raise
         return session  # type: ignore[return-value]
 

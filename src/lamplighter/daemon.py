@@ -10,6 +10,7 @@ import signal
 import sys
 
 from lamplighter.app import App
+from lamplighter.errors import LampError
 from lamplighter.frontends.door import Door
 from lamplighter.home import Home, find_home
 from lamplighter.settings import load_settings
@@ -25,7 +26,10 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     home = Home(state=state, run=run, config=find_home().config)
-    asyncio.run(serve(App(load_settings(home=home)), int(notice)))
+    try:
+        asyncio.run(serve(App(load_settings(home=home)), int(notice)))
+    except LampError as error:
+        sys.exit(f"{error.code}: {error.message}; {error.hint}")  # the keeper passes this last line on to whoever waits
 
 
 async def serve(app: App, notice: int) -> None:

@@ -14,3 +14,4 @@ class Event:
     by: str
     action: str
     detail: dict[str, Any]
+    name: str | None = None

@@ -13,7 +13,8 @@ from typing import Any
 from lamplighter.holder import identity
 from lamplighter.holder.wire import Channel
 
-_PAUSES = (0.0, 0.05, 0.2, 1.0, 5.0)
+_PAUSES = (0.0, 0.05, 0.2, 1.0, 5.0, 30.0, 60.0)
+_TELL_AFTER = 3
 _STEADY_SECONDS = 10.0
 
 
@@ -44,6 +45,11 @@ class DaemonKeeper:
             self.failures = 0
             self._start()
 
+    @property
+    def hopeless(self) -> bool:
+        """It does not start, and nobody waits for it any more."""
+        return self.failures >= _TELL_AFTER and self.pid is None and not self.waiting
+
     def rest(self) -> None:
         self.wanted = False
         self.start_at = None
@@ -70,10 +76,9 @@ class DaemonKeeper:
         if self.wanted:
             steady = time.monotonic() - self.started_at > _STEADY_SECONDS
             self.failures = 0 if steady else self.failures + 1
-            if self.failures >= len(_PAUSES):
-                self._answer(error={"code": "DAEMON_UNREACHABLE", "message": f"the daemon does not start: {self._last_words()}"})
-                self.failures = len(_PAUSES) - 1
-            self.start_at = time.monotonic() + _PAUSES[self.failures]
+            if self.failures >= _TELL_AFTER:
+                self._answer(error={"code": "DAEMON_UNREACHABLE", "message": self._last_words()})
+            self.start_at = time.monotonic() + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
         return True
 
     def timeout(self) -> float | None:

@@ -14,6 +14,9 @@ from lamplighter.holder import proc
 from lamplighter.holder.files import write_file
 
 
+OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
+
+
 def record(run: str, role: str, pid: int) -> None:
     """Write down that this process is the keeper, or the daemon."""
     write_file(f"{run}/{role}.pid", f"{pid} {proc.start_of(pid)}\n".encode())
@@ -73,5 +76,6 @@ def listen(path: str) -> socket.socket:
 def clean_environment() -> dict[str, str]:
     """What our own processes need of the environment, and nothing of the caller's secrets."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "TMPDIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
-    ours = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "LAMPLIGHTER_HOME", "LAMPLIGHTER_CGROUP")
-    return {name: os.environ[name] for name in (*kept, *ours) if name in os.environ}
+    folders = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    ours = [name for name in os.environ if name.startswith("LAMPLIGHTER_") and name not in OF_A_SESSION]
+    return {name: os.environ[name] for name in (*kept, *folders, *ours) if name in os.environ}

@@ -25,7 +25,7 @@ from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.nursery import Held, Nursery
 from lamplighter.holder.prctl import become_subreaper
 from lamplighter.holder.strays import Strays
-from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, peer_of
+from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, peer_of
 
 
 class Keeper:
@@ -56,7 +56,7 @@ class Keeper:
 
     def serve(self) -> None:
         self.listener.setblocking(False)
-        while not (self.leaving and not self.nursery.held and not self.daemon.alive):
+        while self.nursery.held or self.daemon.alive or not (self.leaving or self.daemon.hopeless):
             self.channels = [channel for channel in self.channels if channel.fileno() >= 0]
             poll = select.poll()
             for source in (self.wake, self.listener, *self.channels, *self.nursery.watched(), *self.daemon.watched()):
@@ -92,14 +92,13 @@ class Keeper:
             return
         try:
             frames = channel.read() if event & (select.POLLIN | select.POLLHUP | select.POLLERR) else []
+            for kind, payload in frames or ():
+                if kind == JSON:
+                    self._obey(channel, parse_json(payload))
         except WireError:
             frames = None
         if frames is None:
             self._drop(channel)
-            return
-        for kind, payload in frames:
-            if kind == JSON:
-                self._obey(channel, json.loads(payload))
 
     def _accept(self) -> None:
         sock, _ = self.listener.accept()
@@ -202,7 +201,7 @@ class Keeper:
             os.set_inheritable(descriptor, True)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.limit[1], self.limit[1]))
         executable = request.get("executable") or sys.executable
-        environment = {**os.environ, **request.get("environment", {})}
+        environment = request.get("environment") or dict(os.environ)
         os.execve(
             executable, [executable, "-m", "lamplighter.holder.keeper", self.run, self.state, "saved", str(memory)], environment
         )

@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import time
+import traceback
 from collections import deque
 from typing import Any
 
@@ -28,7 +29,7 @@ from lamplighter.holder.log import EXIT, INPUT, RESIZE, LogWriter
 from lamplighter.holder.meter import Meter
 from lamplighter.holder.tree import Tree
 from lamplighter.holder.wire import INPUT as INPUT_FRAME
-from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, peer_of
+from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, peer_of
 
 _BURST = 256 << 10
 _INPUT_QUEUE = 1 << 20
@@ -153,7 +154,11 @@ class Shim:
                 return
         for channel in [*self.controllers, *([self.keeper] if self.keeper else [])]:
             if channel.fileno() == descriptor:
-                self._handle_controller(channel, event)
+                try:
+                    self._handle_controller(channel, event)
+                except Exception:  # whatever a peer sends, the session is held: note the fault and let the peer go
+                    traceback.print_exc()
+                    self._drop(channel)
                 return
 
     # -- output
@@ -304,16 +309,15 @@ class Shim:
             return
         try:
             frames = listener.channel.read()
-        except WireError:
+            for kind, payload in frames or ():
+                if kind == INPUT_FRAME and not listener.read_only:
+                    self._take_input(payload, "attached", "", None, None)
+                elif kind == JSON and not self._obey_listener(listener, parse_json(payload)):
+                    return
+        except (WireError, KeyError, ValueError, TypeError):
             frames = None
         if frames is None:
             self._leave(listener)
-            return
-        for kind, payload in frames:
-            if kind == INPUT_FRAME and not listener.read_only:
-                self._take_input(payload, "attached", "", None, None)
-            elif kind == JSON and not self._obey_listener(listener, json.loads(payload)):
-                return
 
     def _obey_listener(self, listener: Listener, request: dict[str, Any]) -> bool:
         """False when it left."""
@@ -395,14 +399,13 @@ class Shim:
             return
         try:
             frames = channel.read()
+            for kind, payload in frames or ():
+                if kind == JSON:
+                    self._obey(channel, parse_json(payload))
         except WireError:
             frames = None
         if frames is None:
             self._drop(channel)
-            return
-        for kind, payload in frames:
-            if kind == JSON:
-                self._obey(channel, json.loads(payload))
 
     def _drop(self, channel: Channel) -> None:
         self.armed.pop(channel, None)

@@ -45,6 +45,17 @@ def unpack_output(payload: bytes) -> tuple[int, int, bytes]:
     return offset, stream, payload[_OUTPUT.size :]
 
 
+def parse_json(payload: bytes) -> dict[str, Any]:
+    """The message of a JSON frame; WireError when it is none."""
+    try:
+        message = json.loads(payload)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        raise WireError("a JSON frame without an object")
+    return message
+
+
 class Frames:
     """Cuts a stream of bytes into frames."""
 

@@ -6,6 +6,7 @@ Knows what is alive and how to find it; knows nothing of who may do what.
 from __future__ import annotations
 
 import asyncio
+import logging
 import mmap
 import sqlite3
 from collections.abc import Callable
@@ -16,13 +17,16 @@ from lamplighter.clock import Clock
 from lamplighter.domain.event import Event
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, MissingError
+from lamplighter.errors import Code, MissingError, UnavailableError
 from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading, read_meter, unpack_reading
 from lamplighter.line import Line
 from lamplighter.settings import Settings
 from lamplighter.store import events, sessions
 from lamplighter.store.database import Database
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -133,6 +137,13 @@ class Fleet:
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""
         self.announce(await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail)))
+
+    async def note_if_possible(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
+        """An event of something that must not wait for room on the disk."""
+        try:
+            await self.note(session, by, action, **detail)
+        except UnavailableError as error:
+            log.error("the event %s of %s by %s is not kept: %s", action, session, by.name, error)
 
     def announce(self, event: Event) -> None:
         self.last_event = event.n

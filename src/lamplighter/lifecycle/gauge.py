@@ -36,11 +36,15 @@ class Gauge:
 
     async def measures(self, fresh: float = _FRESH_SECONDS) -> dict[str, Measure]:
         """Not older than `fresh` seconds. Those who ask at the same time share one look."""
-        if time.monotonic() - self._at > fresh:
+        if time.monotonic() - self._at > fresh or not self._all_measured():
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.get_running_loop().create_task(self._look())
             await asyncio.shield(self._looking)
         return self._measures
+
+    def _all_measured(self) -> bool:
+        """A session that started after the last look is looked at as soon as somebody asks."""
+        return all(name in self._measures or lamp.session.main is None for name, lamp in self.fleet.lamps.items())
 
     async def _look(self) -> None:
         roots = {

@@ -89,7 +89,7 @@ class Speech:
         try:
             screen = b"" if bound else await self.reading.drawn(session, offset)
             if not bound:
-                await self.fleet.note(session.id, by, "attach", read_only=read_only)
+                await self.fleet.note_if_possible(session.id, by, "attach", read_only=read_only)
         except BaseException:
             os.close(descriptors[0])
             raise

@@ -31,12 +31,11 @@ class Journal:
                 await news.wait()
 
     def _view(self, event: Event) -> EventView:
-        lamp = self.fleet.lamps.get(event.session or "")
         return EventView(
             n=event.n,
             at=moment(event.at) or "",
             session=event.session,
-            name=lamp.session.name if lamp else event.detail.get("name"),
+            name=event.name or event.detail.get("name"),
             by=event.by,
             action=event.action,
             detail=event.detail,

@@ -36,7 +36,8 @@ class Database:
         return await self._run(lambda: self._transact(change))
 
     async def close(self) -> None:
-        await self._run(lambda: self._connection().close())
+        if self._db is not None:
+            await self._run(self._db.close)
         self._thread.shutdown()
 
     async def _run(self, work: Callable[[], T]) -> T:

@@ -19,5 +19,13 @@ def append(db: sqlite3.Connection, at: float, session: str | None, by: str, acti
 def newest(db: sqlite3.Connection, session: str | None, since: int, limit: int) -> list[Event]:
     """The newest after a number, oldest of them first."""
     where, values = ("AND session = ?", (session,)) if session else ("", ())
-    rows = db.execute(f"SELECT * FROM events WHERE n > ? {where} ORDER BY n DESC LIMIT ?", (since, *values, limit)).fetchall()
-    return [Event(row["n"], row["at"], row["session"], row["by"], row["action"], json.loads(row["detail"])) for row in reversed(rows)]
+    rows = db.execute(
+        "SELECT events.*, sessions.name FROM events LEFT JOIN sessions ON sessions.id = events.session "
+        f"WHERE n > ? {where} ORDER BY n DESC LIMIT ?",
+        (since, *values, limit),
+    ).fetchall()
+    return [_event(row) for row in reversed(rows)]
+
+
+def _event(row: sqlite3.Row) -> Event:
+    return Event(row["n"], row["at"], row["session"], row["by"], row["action"], json.loads(row["detail"]), row["name"])

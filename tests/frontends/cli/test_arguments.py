@@ -56,7 +56,22 @@ def test_words_become_a_request(line: str, expected: dict[str, Any]) -> None:
 
 
 def test_start_takes_every_option_of_the_table() -> None:
-    words = ["start", "--name", "n", "--kind", "cron", "--parent", "p", "--cwd", "d", "--env", "A=1", "--env", "B=x=y", "--headless"]
+    words = [
+        "start",
+        "--name",
+        "n",
+        "--kind",
+        "cron",
+        "--parent",
+        "p",
+        "--cwd",
+        "d",
+        "--env",
+        "A=1",
+        "--env",
+        "B=x=y",
+        "--headless",
+    ]
     words += ["--protect", "--keep-children", "--", "ls", "--all", "--", "-x"]
     assert request(words) == {
         "name": "n",

@@ -12,7 +12,7 @@ import pytest
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import wait_until
 
-ECHO = "stty -echo; echo ready; while read line; do echo \"<$line>\"; done"
+ECHO = 'stty -echo; echo ready; while read line; do echo "<$line>"; done'
 
 
 def attached(lit: Engine, name: str) -> int:
@@ -128,7 +128,8 @@ def test_a_signal_gives_the_terminal_back(lit: Engine, person: Callable[..., Any
 
 
 def test_a_slow_terminal_skips_ahead_to_the_screen_as_it_is(lit: Engine, person: Callable[..., Any]) -> None:
-    script = "read x; yes 0123456789012345678901234567890123456789 | head -c 30000000; printf '\\033[2J\\033[Hthe end'; sleep 300"
+    script = "read x; yes 0123456789012345678901234567890123456789 | head -c 30000000; "
+    script += "printf '\\033[2J\\033[Hthe end'; sleep 300"
     lit.start("sh", "-c", script, name="flood")
     someone = person("attach", "flood")
     assert wait_until(lambda: attached(lit, "flood") == 1)

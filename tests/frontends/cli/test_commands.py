@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,23 @@ def error(done: subprocess.CompletedProcess[str], code: str, status: int) -> dic
     assert found["hint"]
     assert not done.stderr
     return found
+
+
+@pytest.fixture
+def background(lit: Engine) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """The command in the background, gone with the test."""
+    with ExitStack() as stack:
+
+        def make(*words: str) -> subprocess.Popen[str]:
+            command, pipe = [sys.executable, "-m", "lamplighter.frontends.cli.main", *words], subprocess.PIPE
+            process = subprocess.Popen(
+                command, env=lit.environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process
+
+        yield make
 
 
 def test_status_and_down_start_nothing(lamp: Lamp, home: Path) -> None:
@@ -65,7 +83,17 @@ def test_a_session_from_start_to_end(lamp: Lamp) -> None:
     row = document(lamp("ls", "--json"))["sessions"][0]
     assert (row["id"], row["name"], row["state"]) == (started["id"], "one", "running")
     assert row["verdict"]
-    assert lamp("ls").stdout.splitlines()[0].split() == ["ID", "NAME", "STATE", "VERDICT", "AGE", "MEMORY", "CPU", "PROCS", "COMMAND"]
+    assert lamp("ls").stdout.splitlines()[0].split() == [
+        "ID",
+        "NAME",
+        "STATE",
+        "VERDICT",
+        "AGE",
+        "MEMORY",
+        "CPU",
+        "PROCS",
+        "COMMAND",
+    ]
     assert "one" in lamp("tree").stdout
     assert "processes" in lamp("show", "one").stdout
     ended = document(lamp("kill", "one", "--force", "--grace", "0", "--json"))
@@ -85,7 +113,7 @@ def test_end_says_what_a_person_likes(lamp: Lamp) -> None:
 
 
 def test_send_wait_and_read(lamp: Lamp) -> None:
-    lamp("start", "--name", "echo", "--", "sh", "-c", "stty -echo; while read line; do echo \"<$line>\"; done")
+    lamp("start", "--name", "echo", "--", "sh", "-c", 'stty -echo; while read line; do echo "<$line>"; done')
     sent = document(lamp("send", "echo", "--json", "a $HOME", "`b`"))
     waited = lamp("wait", "echo", "--for", "text=<a $HOME `b`>", "--timeout", "20s")
     assert waited.returncode == 0, waited
@@ -122,12 +150,10 @@ def test_follow_ends_with_the_session(lamp: Lamp) -> None:
     assert "".join(line["text"] for line in lines) == "a\nb\n"
 
 
-def test_follow_goes_on_when_the_daemon_dies(lit: Engine) -> None:
+def test_follow_goes_on_when_the_daemon_dies(lit: Engine, background: Callable[..., Any]) -> None:
     lit.start("sh", "-c", "echo before; read x; echo after", name="some", headless=True)
-    follower = _background(lit, "read", "some", "--follow")
-    events = _background(lit, "events", "--follow", "--json")
-    assert follower.stdout is not None
-    assert events.stdout is not None
+    follower = background("read", "some", "--follow")
+    events = background("events", "--follow", "--json")
     assert follower.stdout.readline() == "before\n"
     first = json.loads(events.stdout.readline())
     lit.kill(lit.daemon())
@@ -143,13 +169,12 @@ def test_follow_goes_on_when_the_daemon_dies(lit: Engine) -> None:
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     events.send_signal(signal.SIGINT)
     assert events.wait(30) == 130
-    assert events.stderr is not None
     assert events.stderr.read() == ""
 
 
-def test_nobody_notices_that_the_daemon_died(lit: Engine) -> None:
+def test_nobody_notices_that_the_daemon_died(lit: Engine, background: Callable[..., Any]) -> None:
     lit.start("sleep", "300", name="one")
-    waiting = _background(lit, "wait", "one", "--json")
+    waiting = background("wait", "one", "--json")
     assert wait_until(lambda: _is_waiting(waiting.pid))
     lit.kill(lit.daemon())
     assert lit.cli("kill", "one", "--force", "--grace", "0").returncode == 0
@@ -167,7 +192,9 @@ def test_the_same_key_does_it_once(lamp: Lamp) -> None:
 
 def test_start_sends_what_the_caller_has(lit: Engine, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    script = f"import os; os.umask(0o027); os.chdir({str(tmp_path)!r}); from lamplighter.frontends.cli.main import main; "
+    script = (
+        f"import os; os.umask(0o027); os.chdir({str(tmp_path)!r}); from lamplighter.frontends.cli.main import main; "
+    )
     script += "main(['start', '--name', 'one', '--cwd', 'sub', '--env', 'GIVEN=b c', '--headless', '--', 'sh', '-c', "
     script += "'pwd; umask; echo $OWN $GIVEN ${LAMPLIGHTER_SECRET-none}'])"
     environment = {**lit.environment, "OWN": "a", "LAMPLIGHTER_SECRET": "no"}
@@ -265,6 +292,18 @@ def test_a_reader_that_leaves_is_no_error(lit: Engine) -> None:
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
+def test_an_output_that_is_full_or_closed_is_a_clear_error_or_none(lit: Engine) -> None:
+    lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
+    full = subprocess.run(
+        ["sh", "-c", f"{lamp} --help > /dev/full"], env=lit.environment, capture_output=True, text=True
+    )
+    assert full.returncode == 3
+    assert full.stderr.startswith("error: ")
+    assert "Traceback" not in full.stderr
+    closed = subprocess.run(["sh", "-c", f"{lamp} --help >&-"], env=lit.environment, capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
 def test_help_and_version(lamp: Lamp) -> None:
     from lamplighter import __version__
 
@@ -275,16 +314,12 @@ def test_help_and_version(lamp: Lamp) -> None:
     assert document(lamp("--version", "--json")) == {"version": __version__}
 
 
-def _background(lit: Engine, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=lit.environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
-
-
 def _is_waiting(pid: int) -> bool:
     """Whether it sits on its connection to the daemon."""
     try:
         links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
-        return any(link.startswith("socket:") for link in links) and "State:\tS" in Path(f"/proc/{pid}/status").read_text()
+        return (
+            any(link.startswith("socket:") for link in links) and "State:\tS" in Path(f"/proc/{pid}/status").read_text()
+        )
     except FileNotFoundError:
         return False

@@ -32,5 +32,7 @@ def test_a_command_in_a_pipe_imports_nothing_heavy(lit: Engine, words: list[str]
 
 def _already() -> set[str]:
     """What this interpreter has loaded before our first line (a virtual environment's own start-up files)."""
-    done = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())

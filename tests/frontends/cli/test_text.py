@@ -25,12 +25,13 @@ CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066,
 def session(**changes: Any) -> dict[str, Any]:
     plain_session: dict[str, Any] = {
         "id": EVIL, "name": EVIL, "kind": "task", "agent": EVIL, "driver": "terminal", "state": "running",
-        "verdict": "working", "evidence": [EVIL], "owner": EVIL, "parent": None, "project": EVIL, "command": [EVIL, "a b"],
-        "cwd": EVIL, "protected": True, "keep_children": True, "pid": 1, "created_at": "2026-01-01T00:00:00.000Z",
-        "started_at": None, "ended_at": None, "last_output_at": None, "last_input_at": None, "attached": 0, "processes": 1,
-        "memory": 1, "cpu": 1.0, "output": 0, "exit": None, "how": None, "guarantee": "tree", "holder_lost": True,
-        "tree": [{"pid": 1, "parent": 0, "command": EVIL, "state": "S", "memory": 1, "cpu": 0.1}], "children": [EVIL],
-        "intent": {"by": EVIL}, "ending": None, "folder": EVIL,
+        "verdict": "working", "evidence": [EVIL], "owner": EVIL, "parent": None, "project": EVIL,
+        "command": [EVIL, "a b"], "cwd": EVIL, "protected": True, "keep_children": True, "pid": 1,
+        "created_at": "2026-01-01T00:00:00.000Z", "started_at": None, "ended_at": None, "last_output_at": None,
+        "last_input_at": None, "attached": 0, "processes": 1, "memory": 1, "cpu": 1.0, "output": 0, "exit": None,
+        "how": None, "guarantee": "tree", "holder_lost": True, "children": [EVIL], "intent": {"by": EVIL},
+        "ending": None, "tree": [{"pid": 1, "parent": 0, "command": EVIL, "state": "S", "memory": 1, "cpu": 0.1}],
+        "folder": EVIL,
     }  # fmt: skip
     return {**plain_session, **changes}
 
@@ -42,18 +43,22 @@ CERTIFICATE: dict[str, Any] = {
     "survivors": [{"pid": 2, "command": EVIL, "why": EVIL}],
 }
 ENDING = {"at": EVIL, "by": EVIL, "reason": EVIL, "how": EVIL, "exit": {"signal": EVIL}, "certificate": CERTIFICATE}
+EVENT = {"n": 1, "at": EVIL, "session": EVIL, "name": EVIL, "by": EVIL, "action": EVIL, "detail": {EVIL: EVIL}}
+OLD = {"id": EVIL, "name": EVIL, "ended_at": EVIL, "bytes": 1, "why": EVIL}
+CHECK = {"name": EVIL, "state": "bad", "found": EVIL, "mend": EVIL}
+ROWS = [session(), session(id="b", verdict="waiting"), session(id="c", state="ending")]
 SHOWN: dict[str, list[Block]] = {
     "ls": sessions.ls({"sessions": [session()], "left_out": 0}),
     "tree": sessions.tree({"sessions": [session()]}),
-    "overview": sessions.overview({"sessions": [session(), session(id="b", verdict="waiting"), session(id="c", state="ending")]}),
+    "overview": sessions.overview({"sessions": ROWS}),
     "show": detail.show(session(ending=ENDING)),
     "end": endings.ended({"id": EVIL, "name": EVIL, "state": "ended", "certificate": CERTIFICATE}),
     "survivors": endings.ended({"id": EVIL, "name": EVIL, "state": "ending", "certificate": CERTIFICATE}),
     "down": endings.down({"ended": [{"id": EVIL, "name": EVIL, "error": {"message": EVIL}}], "alive": 1}),
-    "events": machine.events({"events": [{"n": 1, "at": EVIL, "session": EVIL, "name": EVIL, "by": EVIL, "action": EVIL, "detail": {EVIL: EVIL}}]}),
-    "doctor": machine.doctor({"guarantee": EVIL, "checks": [{"name": EVIL, "state": "bad", "found": EVIL, "mend": EVIL}]}),
-    "prune": machine.prune({"sessions": [{"id": EVIL, "name": EVIL, "ended_at": EVIL, "bytes": 1, "why": EVIL}], "bytes": 1, "applied": False, "kept_days": 30, "kept_bytes": 1}),
-}  # fmt: skip
+    "events": machine.events({"events": [EVENT]}),
+    "doctor": machine.doctor({"guarantee": EVIL, "checks": [CHECK]}),
+    "prune": machine.prune({"sessions": [OLD], "bytes": 1, "applied": False, "kept_days": 30, "kept_bytes": 1}),
+}
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -84,9 +89,9 @@ def test_an_error_cannot_either(capsys: pytest.CaptureFixture[str]) -> None:
 @given(st.text())
 def test_what_is_clean_has_nothing_that_acts(text: str) -> None:
     shown = clean(text)
-    assert shown.encode("utf-8")
+    shown.encode("utf-8")
     assert all(character.isprintable() or character in "\u200c\u200d" or character.isspace() for character in shown)
-    assert not set(shown) & set(CONTROLS) and "\n" not in shown
+    assert not set(shown) & {*CONTROLS, "\n"}
 
 
 def test_ordinary_text_stays() -> None:
@@ -96,7 +101,11 @@ def test_ordinary_text_stays() -> None:
 
 
 def test_a_tree_with_a_circle_is_still_drawn() -> None:
-    rows = [session(id="a", name="a", parent="b"), session(id="b", name="b", parent="a"), session(id="c", name="c", parent="b")]
+    rows = [
+        session(id="a", name="a", parent="b"),
+        session(id="b", name="b", parent="a"),
+        session(id="c", name="c", parent="b"),
+    ]
     text = "\n".join(plain.lines(sessions.tree({"sessions": rows})))
     assert all(f"{name} ({name})" in text for name in "abc")
 
@@ -127,7 +136,9 @@ def test_exits(found: dict[str, Any] | None, status: int, words: str) -> None:
     assert exit_words(found) == words
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2_000_000, "2.0 MB"), (3e12, "3.0 TB")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2_000_000, "2.0 MB"), (3e12, "3.0 TB")]
+)
 def test_sizes(count: float, words: str) -> None:
     assert size(count) == words
 

@@ -1,4 +1,4 @@
-"""Words on the command line → a request's arguments. Strict: what is not an option of the command is an error, never a guess.
+"""Words on the command line → a request's arguments. What is not an option of the command is an error, never a guess.
 
 Knows the shape of options; knows nothing of what they mean. Not argparse, because an error must be able to come out as
 one JSON document, an abbreviation must never run something else, and a command's own words must stay untouched.
@@ -10,7 +10,6 @@ from typing import Any
 
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.catalogue import Command
-
 
 _METAVARS = {
     "session": "ID",
@@ -135,7 +134,9 @@ class _Parser:
             if field["required"] and name not in self.found.request:
                 raise self._wrong(f"{self.command.name} needs {metavar(field)}")
             if field["list"] and not self.found.request[name]:
-                raise InputError(Code.EMPTY_COMMAND, "there is no command to start", f"lamp {self.command.name} -- COMMAND…")
+                raise InputError(
+                    Code.EMPTY_COMMAND, "there is no command to start", f"lamp {self.command.name} -- COMMAND…"
+                )
         if left:
             raise self._wrong(f"{self.command.name} does not know what to do with {left[0][:40]!r}")
 

@@ -80,8 +80,8 @@ def present(name: str, result: dict[str, Any], output: Output) -> None:
 
 def status_of(result: dict[str, Any]) -> int:
     """0, but for what the result itself says went wrong: survivors, or a machine with something broken."""
-    certificate = result.get("certificate")
-    if isinstance(certificate, dict) and certificate.get("survivors") and result.get("state") == "ending":
+    certificate: dict[str, Any] = result.get("certificate") or {}
+    if certificate.get("survivors") and result.get("state") == "ending":
         return STATUS[Code.SURVIVORS]
     if any(check.get("state") == "bad" for check in result.get("checks", ())):
         return STATUS[Code.UNSUPPORTED]

@@ -25,7 +25,9 @@ def attach(_: Command, arguments: Arguments, output: Output) -> int:
     detach = key_named(arguments.options.get("detach_key", "C-\\"))
     if not is_terminal():
         raise InputError(
-            Code.BAD_INPUT, "attach needs a terminal on standard input and output", "to watch from a script: lamp read ID --follow"
+            Code.BAD_INPUT,
+            "attach needs a terminal on standard input and output",
+            "to watch from a script: lamp read ID --follow",
         )
     size = terminal_size(1)
     if size is not None:
@@ -42,7 +44,9 @@ def _tell(session: dict[str, Any], outcome: Outcome, output: Output) -> int:
     name = clean(session["name"])
     if outcome.how == "lost":
         raise UnavailableError(
-            Code.HOLDER_UNREACHABLE, f"the way to {name} was lost, and not found again", f"lamp show {clean(session['id'])} says what became of it"
+            Code.HOLDER_UNREACHABLE,
+            f"the way to {name} was lost, and not found again",
+            f"lamp show {clean(session['id'])} says what became of it",
         )
     if output.as_json:
         output.document({"id": session["id"], "name": session["name"], "how": outcome.how, "exit": outcome.exit})

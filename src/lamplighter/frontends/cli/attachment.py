@@ -1,7 +1,7 @@
 """Being attached to a session: getting there, getting there again after its holder was lost, and what became of it.
 
-Knows the operations that this takes; knows no terminal. Only the first step may wait for the daemon: what comes later must
-never hang because the daemon does.
+Knows the operations that this takes; knows no terminal. Only the first step may wait for the daemon: what comes later
+must never hang because the daemon does.
 """
 
 from __future__ import annotations
@@ -63,6 +63,15 @@ class Way:
             return None
         return base64.b64decode(page.get("base64") or ""), page["cursor"]
 
+    def missed(self, cursor: int) -> tuple[bytes, int] | None:
+        """A page of the log from this cursor on, and the cursor after it, if the daemon is there to say."""
+        request = {"session": self.request["session"], "mode": "output", "since": cursor}
+        try:
+            page = Client(self.home, patience=0, limit=_STEP).call("read_output", request)
+        except LampError:
+            return None
+        return page["text"].encode("utf-8", "replace"), page["cursor"]
+
     def fate(self) -> dict[str, Any] | None:
         """The session in full, if it has ended and the daemon is there to say."""
         try:
@@ -80,7 +89,7 @@ class Way:
 class Outcome:
     """How being attached was over: detached, ended, lost, broken (nobody reads our output), or stopped by a signal."""
 
-    __slots__ = ("certificate", "exit", "how", "lost", "signal")
+    __slots__ = ("certificate", "exit", "how", "lost", "recovered", "signal")
 
     def __init__(
         self, how: str, exit: dict[str, Any] | None = None, certificate: dict[str, Any] | None = None, signal: str = ""
@@ -90,9 +99,10 @@ class Outcome:
         self.certificate = certificate
         self.signal = signal
         self.lost = 0  # bytes of output that were never heard
+        self.recovered = 0  # bytes that were read from the log instead
 
 
 def outcome_of(session: dict[str, Any]) -> Outcome:
     """The outcome, from a session that ended while nobody was connected to it."""
-    ending = session.get("ending") or {}
+    ending: dict[str, Any] = session.get("ending") or {}
     return Outcome("ended", session.get("exit") or ending.get("exit"), ending.get("certificate"))

@@ -61,7 +61,7 @@ def facts(pairs: Sequence[tuple[str, Span | str]]) -> list[Block]:
 
 
 def grow(nodes: dict[str, Branch], parents: dict[str, str | None]) -> list[Branch]:
-    """The roots, after every node was hung below its parent. One whose parent is not there, or is below it, is a root."""
+    """The roots, with every node below its parent. One whose parent is not there, or is below it, is a root."""
     roots: list[Branch] = []
     for key, branch in nodes.items():
         parent = parents.get(key)

@@ -10,7 +10,22 @@ import os
 from typing import Any
 
 GROUPS = ("sessions", "memory", "machine")
-_ORDER = ("start", "run", "ls", "show", "tree", "attach", "send", "read", "wait", "end", "kill", "protect", "up", "status")
+_ORDER = (
+    "start",
+    "run",
+    "ls",
+    "show",
+    "tree",
+    "attach",
+    "send",
+    "read",
+    "wait",
+    "end",
+    "kill",
+    "protect",
+    "up",
+    "status",
+)
 
 
 class Command:
@@ -30,7 +45,7 @@ class Command:
 
     @property
     def options(self) -> list[dict[str, Any]]:
-        """Everything with a name of its own on the command line: the operation's fields, then what only the client knows."""
+        """All that has a name on the command line: the operation's fields, then what only the client knows."""
         own = [field for field in self.fields if field["name"] not in self.positional]
         return [*own, *CLIENT_OPTIONS.get(self.name, ()), *((_KEY,) if self.changes else ()), _JSON, _HELP]
 
@@ -49,7 +64,9 @@ class Command:
         }
 
 
-def _option(name: str, spelling: str, description: str, kind: str = "boolean", default: object = False) -> dict[str, Any]:
+def _option(
+    name: str, spelling: str, description: str, kind: str = "boolean", default: object = False
+) -> dict[str, Any]:
     return {
         "name": name,
         "option": spelling,
@@ -68,13 +85,19 @@ def _option(name: str, spelling: str, description: str, kind: str = "boolean", d
 
 
 def _public(option: dict[str, Any]) -> dict[str, Any]:
-    return {name: option[name] for name in ("option", "flags", "type", "default", "choices", "description", "list", "dict")}
+    return {
+        name: option[name] for name in ("option", "flags", "type", "default", "choices", "description", "list", "dict")
+    }
 
 
 _JSON = _option("json", "--json", "print one JSON document and nothing else; errors too")
 _HELP = _option("help", "--help", "show this")
-_KEY = _option("key", "--key", "idempotency key: the same key again returns what happened, and does nothing", "string", None)
-_DETACH = _option("detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\")
+_KEY = _option(
+    "key", "--key", "idempotency key: the same key again returns what happened, and does nothing", "string", None
+)
+_DETACH = _option(
+    "detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\"
+)
 _YES = _option("yes", "--yes", "with --all: do not ask")
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {"attach": (_DETACH,), "down": (_YES,)}
@@ -89,10 +112,10 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "command": "run",
             "summary": "Run a command in the foreground, for cron and CI, and end everything it leaves behind.",
             "details": (
-                "Standard streams are passed through byte by byte, signals are passed on, and the exit status is the command's "
-                "own (128 + n when signal n ended it). What it left behind is ended and reported on standard error. On a "
-                "terminal it gets a terminal. With --json the document is the last line of standard error, because standard "
-                "output is the command's. If this client goes away, the session ends."
+                "Standard streams are passed through byte by byte, signals are passed on, and the exit status is the "
+                "command's own (128 + n when signal n ended it). What it left behind is ended and reported on standard "
+                "error. On a terminal it gets a terminal. With --json the document is the last line of standard error, "
+                "because standard output is the command's. If this client goes away, the session ends."
             ),
         },
         {

@@ -1,7 +1,7 @@
 """The daemon as the command line sees it: a request, items on the way, a result or an error.
 
-When the connection breaks before the answer (the daemon was killed, or upgraded), the same request goes out again with the
-same key, to a daemon that is started if need be, so that nobody notices. Knows JSON lines; knows no operation.
+When the connection breaks before the answer (the daemon was killed, or upgraded), the same request goes out again with
+the same key, to a daemon that is started if need be, so that nobody notices. Knows JSON lines; knows no operation.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ class _BrokenError(Exception):
 
 
 class Client:
-    """`start`: whether a daemon may be started. `patience`: how long after a break to try again. `limit`: for a whole call."""
+    """`start`: a daemon may be started. `patience`: how long to try again after a break. `limit`: for a whole call."""
 
-    def __init__(self, home: Home, *, start: bool = True, patience: float = PATIENCE, limit: float | None = None) -> None:
+    def __init__(
+        self, home: Home, *, start: bool = True, patience: float = PATIENCE, limit: float | None = None
+    ) -> None:
         self.home = home
         self.start = start
         self.patience = patience
@@ -56,7 +58,9 @@ class Client:
         """The result, and the socket that was passed along with it."""
         result, descriptors = self._call(operation, arguments, "", None, None)
         if not descriptors:
-            raise UnavailableError(Code.INTERNAL, f"{operation} came back without a connection to the session", "try again")
+            raise UnavailableError(
+                Code.INTERNAL, f"{operation} came back without a connection to the session", "try again"
+            )
         for descriptor in descriptors[1:]:
             os.close(descriptor)
         return result, socket.socket(fileno=descriptors[0])
@@ -141,7 +145,9 @@ class _Connection:
 
     def _send(self, line: bytes) -> None:
         if len(line) > _LONGEST_LINE:
-            raise InputError(Code.BAD_INPUT, f"the request has {len(line)} bytes, {_LONGEST_LINE} at most", "ask for less at once")
+            raise InputError(
+                Code.BAD_INPUT, f"the request has {len(line)} bytes, {_LONGEST_LINE} at most", "ask for less at once"
+            )
         try:
             self._limit()
             self._sock.sendall(line)
@@ -188,7 +194,8 @@ def _is_past(until: float | None) -> bool:
 
 def as_error(document: Document) -> LampError:
     """The error that the daemon sent; one of a newer daemon, whose code is not known here, is INTERNAL and says so."""
-    details = {name: value for name, value in (document.get("details") or {}).items() if name not in ("code", "message", "hint")}
+    sent: Document = document.get("details") or {}
+    details = {name: value for name, value in sent.items() if name not in ("code", "message", "hint")}
     known = document.get("code") in Code.__members__
     code = Code(document["code"]) if known else Code.INTERNAL
     message = str(document.get("message", ""))

@@ -17,7 +17,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 def events(command: Command, arguments: Arguments, output: Output) -> int:
-    """The audit log; with --follow, each event as it comes, none missed or repeated when the daemon is lost on the way."""
+    """The audit log; with --follow, each event as it comes, once, also when the daemon is lost on the way."""
     request = arguments.request
     client = Client(find_home())
     if not request.get("follow"):
@@ -30,7 +30,7 @@ def events(command: Command, arguments: Arguments, output: Output) -> int:
     def show(event: dict[str, Any]) -> None:
         seen["since"] = event["n"]
         if output.as_json:
-            output.document(event)
+            output.document(event, line=True)
         else:
             output.raw(f"{event_line(event)}\n")
 
@@ -109,7 +109,7 @@ class _Reading:
     def _follow_on(self, page: dict[str, Any]) -> None:
         self.cursor = page["cursor"]
         if self.output.as_json:
-            self.output.document(page)
+            self.output.document(page, line=True)
         else:
             self._show(page, again=True)
 

@@ -2,7 +2,7 @@
 
     python -m lamplighter.frontends.cli.generate
 
-Knows how a field is spelt as an option. The only module here that imports models; it is never part of running a command.
+Knows how a field is spelt as an option. The only module here that imports models; no command imports it.
 """
 
 from __future__ import annotations

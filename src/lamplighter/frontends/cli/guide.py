@@ -19,7 +19,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "attach": ("lamp attach claude", "lamp attach --read-only --detach-key C-] claude"),
     "send": ("lamp send claude 'run the tests'", "lamp send --keys claude C-c", "git diff | lamp send claude -"),
     "read": ("lamp read claude", "lamp read nightly --output --follow", "lamp read claude --cast > claude.cast"),
-    "wait": ("lamp wait nightly", "lamp wait claude --for idle --timeout 10m", "lamp wait web --for text='listening on'"),
+    "wait": (
+        "lamp wait nightly",
+        "lamp wait claude --for idle --timeout 10m",
+        "lamp wait web --for text='listening on'",
+    ),
     "end": ("lamp end claude --reason 'done for today'",),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
@@ -32,11 +36,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 NOTES: dict[str, str] = {
-    "start": "The words after -- are the command, untouched. Without --, everything from the first word that is no option on is.",
+    "start": "The words after -- are the command, untouched. Without --, so is all from the first word on.",
     "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
     "read": (
-        "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; with --json "
-        "and --follow, one JSON document a line."
+        "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "
+        "with --json and --follow, one JSON document a line."
     ),
     "wait": "Exit status 7 when the timeout passed, 5 when the session ended first.",
     "events": "With --json and --follow, one JSON document a line.",
@@ -49,7 +53,9 @@ NOTES: dict[str, str] = {
 def overview(commands: dict[str, Command]) -> list[Block]:
     """`lamp --help`."""
     blocks: list[Block] = [
-        Line(("lamp", "strong"), " starts, watches, talks to and ends sessions, and proves that nothing of them is left"),
+        Line(
+            ("lamp", "strong"), " starts, watches, talks to and ends sessions, and proves that nothing of them is left"
+        ),
         Line(),
         Line("  lamp                 what runs, what waits for you, what to do next"),
         Line("  lamp COMMAND --help  how to use a command"),
@@ -81,9 +87,14 @@ def page(command: Command) -> list[Block]:
     longest = max(len(left) for left, _ in rows)
     blocks += [Line()]
     for left, right in rows:
-        blocks += [Line(f"  {left:<{longest}}  {line}" if not n else f"  {'':<{longest}}  {line}") for n, line in _folded(right, longest)]
+        blocks += [
+            Line(f"  {left:<{longest}}  {line}" if not n else f"  {'':<{longest}}  {line}")
+            for n, line in _folded(right, longest)
+        ]
     examples = EXAMPLES.get(command.name, ())
-    return blocks + ([Line(), Line(("examples", "strong"))] if examples else []) + [Line(f"  {text}") for text in examples]
+    return (
+        blocks + ([Line(), Line(("examples", "strong"))] if examples else []) + [Line(f"  {text}") for text in examples]
+    )
 
 
 def usage(command: Command) -> str:

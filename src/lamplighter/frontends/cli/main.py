@@ -1,4 +1,4 @@
-"""`lamp`: words in, exit status out. Finds the command, runs it, and is the one place where errors become text and status.
+"""`lamp`: words in, exit status out. Finds the command and runs it; the one place where errors become a status.
 
 Imports only what every command needs; a command's own module is imported when it is asked for.
 """
@@ -14,7 +14,7 @@ from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.frontends.cli import catalogue
 from lamplighter.frontends.cli.arguments import parse
 from lamplighter.frontends.cli.catalogue import Command
-from lamplighter.frontends.cli.output import Output, silence
+from lamplighter.frontends.cli.output import Output, is_writable, silence
 from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, STATUS
 
 _OWN_WAY = {
@@ -51,13 +51,17 @@ def _guarded(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if not is_writable():
+            silence()
         return _report(output, _from_system(error))
     except Exception as error:
         import traceback
 
         traceback.print_exc()
         fault = UnavailableError(
-            Code.INTERNAL, f"a fault in lamp itself: {type(error).__name__}: {error}", "the lines above help to mend it; please report them"
+            Code.INTERNAL,
+            f"a fault in lamp itself: {type(error).__name__}: {error}",
+            "the lines above help to mend it; please report them",
         )
         return _report(output, fault)
 

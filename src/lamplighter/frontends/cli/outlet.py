@@ -14,8 +14,8 @@ _TERMINAL_STEP = 256
 
 
 class Outlet:
-    """Bytes on their way out. O_NONBLOCK would hold for everyone who shares the descriptor (the shell, for one), so each write
-    waits for poll and is as small as poll promises to take."""
+    """Bytes on their way out. O_NONBLOCK would hold for everyone who shares the descriptor (the shell, for one), so
+    each write waits for poll and is as small as poll promises to take."""
 
     def __init__(self, descriptor: int, *, own: bool = False) -> None:
         self.descriptor = descriptor

@@ -26,10 +26,10 @@ class Output:
     def terminal(self) -> bool:
         return self.out.isatty()
 
-    def document(self, document: dict[str, Any], stream: TextIO | None = None) -> None:
+    def document(self, document: dict[str, Any], stream: TextIO | None = None, *, line: bool = False) -> None:
         """One JSON document, in ASCII: no text of a session can act on a terminal or break an encoding."""
         into = stream or self.out
-        into.write(json.dumps(document, indent=2 if into.isatty() else None) + "\n")
+        into.write(json.dumps(document, indent=2 if into.isatty() and not line else None) + "\n")
         into.flush()
 
     def blocks(self, blocks: Iterable[Block]) -> None:
@@ -100,8 +100,17 @@ def _write_all(stream: TextIO, data: bytes) -> None:
     buffer.flush()
 
 
+def is_writable() -> bool:
+    """Whether standard output takes what is buffered for it; a full disk behind it does not."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
 def silence() -> None:
-    """After a broken pipe: whatever is still buffered goes nowhere, and the interpreter's last flush says nothing."""
+    """After a broken pipe or a full disk: what is still buffered goes nowhere, and the last flush says nothing."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)
     os.close(sink)

@@ -33,6 +33,7 @@ class Relay:
         self.full = False
         self.position = 0
         self.lost = 0
+        self.recovered = 0
         self.outcome: Outcome | None = None
 
     def carry(self) -> Outcome:
@@ -43,7 +44,7 @@ class Relay:
         if self.outlets[1].broken:
             self.outcome = Outcome("broken")
         self.channel.close()
-        self.outcome.lost = self.lost
+        self.outcome.lost, self.outcome.recovered = self.lost, self.recovered
         return self.outcome
 
     # -- one turn of the loop
@@ -64,7 +65,7 @@ class Relay:
         for descriptor, event in poll.poll():
             self._handle(descriptor, event)
         if self.outlets[1].broken:
-            # Whoever read the output is gone. Closing the channel ends the session, as SIGPIPE would have ended the command.
+            # Whoever read the output is gone. Closing the channel ends the session, as SIGPIPE would end the command.
             self._over(Outcome("broken"))
 
     def _handle(self, descriptor: int, event: int) -> None:
@@ -121,7 +122,7 @@ class Relay:
                 self._take_event(json.loads(payload))
 
     def _known(self, offset: int) -> int:
-        """How much of what begins here was passed on before; a hole is counted."""
+        """How much of what begins here was passed on before; a hole is counted, and reported in the end."""
         self.lost += max(0, offset - self.position)
         return max(0, self.position - offset)
 
@@ -134,7 +135,7 @@ class Relay:
             self._over(Outcome("ended", message.get("exit")))
 
     def _find_again(self) -> None:
-        """The holder was lost; the session may go on under a new one."""
+        """The holder was lost; the session may go on under a new one, or have ended meanwhile."""
         self.channel.close()
         until = time.monotonic() + AGAIN
         while time.monotonic() < until:
@@ -143,13 +144,33 @@ class Relay:
             except LampError:
                 break
             if found is not None:
-                self.channel = found.channel
-                if self.source is None:
-                    self.channel.send_json({"op": "eof"})
+                self._go_on(found)
                 return
             select.select([self.signals], [], [], 0.2)
         fate = self.way.fate()
+        if fate is not None:
+            self._catch_up(None)
         self._over(outcome_of(fate) if fate else Outcome("lost"))
+
+    def _go_on(self, found: Attachment) -> None:
+        self.channel = found.channel
+        self._catch_up(found.result["offset"])
+        if self.source is None:
+            self.channel.send_json({"op": "eof"})
+
+    def _catch_up(self, end: int | None) -> None:
+        """What was printed while nobody listened, from the log: up to here, or all. The log mixes the streams."""
+        while end is None or self.position < end:
+            page = self.way.missed(self.position)
+            if page is None or page[1] <= self.position:
+                break
+            self.outlets[1].put(page[0])
+            self.outlets[1].drain(None)
+            self.recovered += page[1] - self.position
+            self.position = page[1]
+        if end is not None:
+            self._known(end)
+            self.position = max(self.position, end)
 
 
 def _takes(descriptor: int) -> bool:

@@ -76,7 +76,9 @@ def _send(request: dict[str, Any]) -> dict[str, Any]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            Code.BAD_INPUT, f"standard input is not UTF-8, at byte {error.start}", "send text, or pass it as a file that it reads"
+            Code.BAD_INPUT,
+            f"standard input is not UTF-8, at byte {error.start}",
+            "send text, or pass it as a file that it reads",
         ) from None
     # Enter is pressed after the text, so the newline that ends a last line would press it twice.
     return {**request, "text": text.removesuffix("\n") if request.get("enter", True) else text}

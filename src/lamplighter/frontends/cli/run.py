@@ -51,17 +51,31 @@ def _report(started: dict[str, Any], outcome: Outcome, words: list[str], output:
         return BROKEN_PIPE
     if outcome.how == "lost":
         raise UnavailableError(
-            Code.HOLDER_UNREACHABLE, f"the way to {clean(started['name'])} was lost, and not found again", f"lamp show {started['id']}"
+            Code.HOLDER_UNREACHABLE,
+            f"the way to {clean(started['name'])} was lost, and not found again",
+            f"lamp show {started['id']}",
         )
-    if outcome.lost:
-        output.note(f"lamp: {outcome.lost} bytes of output were lost with the session's holder; lamp read {started['id']} may have them")
+    for line in _gaps(outcome):
+        output.note(line)
     for line in left_behind(outcome.certificate, started["pid"], command_line(words[:1])):
         output.note(line)
     if output.as_json:
         known = {"id": started["id"], "name": started["name"], "exit": outcome.exit, "certificate": outcome.certificate}
-        output.document(known, output.err)
+        output.document(known, output.err, line=True)
     if outcome.how == "stopped":
         return 128 + number_of(outcome.signal)
     status = exit_status(outcome.exit)
     survived = bool(outcome.certificate and outcome.certificate["survivors"])
     return STATUS[Code.SURVIVORS] if survived and not status else status
+
+
+def _gaps(outcome: Outcome) -> list[str]:
+    """What happened to output while the session's holder was lost. Nothing in every other case."""
+    lines: list[str] = []
+    if outcome.recovered:
+        lines.append(
+            f"lamp: the session's holder was lost; {outcome.recovered} bytes, standard error too, came from the log"
+        )
+    if outcome.lost:
+        lines.append(f"lamp: {outcome.lost} bytes of output were lost with the session's holder")
+    return lines

@@ -77,7 +77,11 @@ def _refuse_if_any_runs(home: Home, everything: bool) -> None:
 def _confirm(home: Home, output: Output) -> None:
     """A yes on the terminal, or BAD_INPUT."""
     if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
-        raise InputError(Code.BAD_INPUT, "down --all ends every session, and there is no terminal to ask on", "add --yes if that is meant")
+        raise InputError(
+            Code.BAD_INPUT,
+            "down --all ends every session, and there is no terminal to ask on",
+            "add --yes if that is meant",
+        )
     alive = Client(home, start=False).call("get_status", {})["alive"]
     output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
     output.err.flush()
@@ -87,8 +91,8 @@ def _confirm(home: Home, output: Output) -> None:
 
 def _worst(result: dict[str, Any]) -> int:
     """The status for a list of endings: survivors first, then the first error."""
-    rows = result["ended"]
-    if any((row.get("certificate") or {}).get("survivors") for row in rows):
+    rows: list[dict[str, Any]] = result["ended"]
+    if any(row["certificate"]["survivors"] for row in rows if row.get("certificate")):
         return STATUS[Code.SURVIVORS]
     errors = [row["error"] for row in rows if row.get("error")]
     return STATUS[as_error(errors[0]).code] if errors else 0

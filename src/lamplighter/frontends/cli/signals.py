@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Signals:
-    """While entered, these signals do nothing but come out of `take`. One that was ignored before stays ignored: nohup holds."""
+    """While entered, these signals only come out of `take`. One that was ignored before stays ignored: nohup holds."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names

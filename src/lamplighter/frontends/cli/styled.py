@@ -17,7 +17,7 @@ from rich.tree import Tree
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table
 
 _STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold"}
-_DEEPEST = 60  # levels of indentation: rich recurses, and there is no room for more; what is deeper stays at this level
+_LABEL, _INDENT = 40, 4  # columns a tree's label keeps, and each level takes
 
 
 def draw(blocks: Iterable[Block], stream: TextIO) -> None:
@@ -25,20 +25,22 @@ def draw(blocks: Iterable[Block], stream: TextIO) -> None:
     for block in blocks:
         if isinstance(block, Forest):
             for root in block.roots:
-                console.print(_tree(root))
+                console.print(_tree(root, max(4, (console.width - _LABEL) // _INDENT)))
         else:
             console.print(_line(block) if isinstance(block, Line) else _table(block), soft_wrap=isinstance(block, Line))
 
 
 def _text(spans: Iterable[Span]) -> Text:
-    text = Text()
+    text = Text(no_wrap=True, overflow="ellipsis")
     for words, style in spans:
         text.append(words, _STYLES.get(style, ""))
     return text
 
 
 def _line(line: Line) -> RenderableType:
-    return _text(line.spans)
+    text = _text(line.spans)
+    text.no_wrap, text.overflow = None, None
+    return text
 
 
 def _table(table: Table) -> RenderableType:
@@ -58,11 +60,12 @@ def _table(table: Table) -> RenderableType:
     return drawn
 
 
-def _tree(root: Branch) -> Tree:
+def _tree(root: Branch, deepest: int) -> Tree:
+    """What is deeper than there is room for stays at the last level."""
     tree = Tree(_text(root.spans), guide_style="dim")
     stack = [(tree, child, 1) for child in reversed(root.children)]
     while stack:
         above, branch, depth = stack.pop()
         here = above.add(_text(branch.spans))
-        stack += [(here if depth < _DEEPEST else above, child, depth + 1) for child in reversed(branch.children)]
+        stack += [(here if depth < deepest else above, child, depth + 1) for child in reversed(branch.children)]
     return tree

@@ -76,12 +76,19 @@ def is_terminal() -> bool:
 
 
 class Key:
-    """A key that is looked for in what is typed: as its control character, and as kitty's and xterm's protocols write it."""
+    """A key to look for in what is typed: as a control character, and as kitty's and xterm's protocols write it."""
 
     def __init__(self, name: str) -> None:
         character = name.removeprefix("C-").lower()
-        if not name.startswith("C-") or len(character) != 1 or not (character.isalpha() or character in "\\]^_@") or not character.isascii():
-            raise InputError(Code.BAD_INPUT, f"no such key to detach with: {name[:20]!r}", "write it as C-x, C-\\ or C-]; or none")
+        if (
+            not name.startswith("C-")
+            or len(character) != 1
+            or not (character.isalpha() or character in "\\]^_@")
+            or not character.isascii()
+        ):
+            raise InputError(
+                Code.BAD_INPUT, f"no such key to detach with: {name[:20]!r}", "write it as C-x, C-\\ or C-]; or none"
+            )
         code = ord(character)
         control = bytes([ord(character.upper()) & 0x1F])
         self._pattern = re.compile(

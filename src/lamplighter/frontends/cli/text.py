@@ -25,7 +25,7 @@ def clean(text: object) -> str:
 
 
 def _visible(character: str) -> str:
-    if character in _JOINERS or unicodedata.category(character)[0] not in "C" and character not in "\u2028\u2029":
+    if character in _JOINERS or (unicodedata.category(character)[0] != "C" and character not in "\u2028\u2029"):
         return character
     return character.encode("unicode_escape").decode("ascii")
 

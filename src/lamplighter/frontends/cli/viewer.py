@@ -1,7 +1,7 @@
 """A session on the person's terminal: the screen as it is, then everything live, both ways, until one of them leaves.
 
-Knows the attach channel and a raw terminal. The daemon is needed for nothing here but a fresh screen after a skip, and for
-the way back when the session's holder was lost.
+Knows the attach channel and a raw terminal. The daemon is needed for nothing here but a fresh screen after a skip, and
+for the way back when the session's holder was lost.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Viewer:
             terminal.goodbye = b""
         else:
             rows = attachment.result["rows"]
-            terminal.outlet.put(b"\r\n" * rows + CLEAR + attachment.screen)  # what was on the terminal scrolls away, unharmed
+            terminal.outlet.put(
+                b"\r\n" * rows + CLEAR + attachment.screen
+            )  # what was on the terminal scrolls away, unharmed
 
     def watch(self) -> Outcome:
         while self.outcome is None:

@@ -35,7 +35,11 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
         ("parent", clean(session["parent"] or "-")),
         ("children", " ".join(map(clean, session["children"])) or "-"),
         ("age", age(session, now)),
-        ("uses", f"{size(session['memory'])}, {cpu(session['cpu'])} of CPU, {counted(session['processes'], 'process', 'processes')}"),
+        (
+            "uses",
+            f"{size(session['memory'])}, {cpu(session['cpu'])} of CPU, "
+            f"{counted(session['processes'], 'process', 'processes')}",
+        ),
         ("output", f"{size(session['output'])}, last {ago(session['last_output_at'], now)}"),
         ("input", f"last {ago(session['last_input_at'], now)}"),
         ("attached", str(session["attached"])),
@@ -54,7 +58,9 @@ def _marks(session: dict[str, Any]) -> list[tuple[str, str]]:
         ("protected", "yes: no cleanup and no agent may end it") if session["protected"] else None,
         ("kept", "what it leaves behind goes on") if session["keep_children"] else None,
         ("holder", "its first holder was lost, so an end of it is best_effort") if session["holder_lost"] else None,
-        ("ending", f"wanted by {clean(session['intent'].get('by', '?'))}") if session["intent"] and not session["ending"] else None,
+        ("ending", f"wanted by {clean(session['intent'].get('by', '?'))}")
+        if session["intent"] and not session["ending"]
+        else None,
         ("exit", exit_words(session["exit"])) if session["exit"] and not session["ending"] else None,
     ]
     return [mark for mark in marks if mark]

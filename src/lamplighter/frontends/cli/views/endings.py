@@ -8,6 +8,7 @@ from lamplighter.frontends.cli.blocks import Block, Line
 from lamplighter.frontends.cli.text import clean, counted
 
 _LISTED = 20
+_NOTHING: dict[str, Any] = {"processes": [], "survivors": [], "seconds": 0.0, "guarantee": "-"}
 
 
 def ended(result: dict[str, Any]) -> list[Block]:
@@ -15,11 +16,23 @@ def ended(result: dict[str, Any]) -> list[Block]:
     who = f"{clean(result['name'])} ({clean(result['id'])})"
     certificate = result["certificate"]
     if result["state"] == "ended":
-        return [Line(("ended", "good"), " ", (clean(result["name"]), "strong"), f" ({clean(result['id'])}): {_gone(certificate)}"),
-                *proof(certificate)]
+        return [
+            Line(
+                ("ended", "good"),
+                " ",
+                (clean(result["name"]), "strong"),
+                f" ({clean(result['id'])}): {_gone(certificate)}",
+            ),
+            *proof(certificate),
+        ]
     if certificate["survivors"]:
         return proof(certificate, of=who)
-    return [Line(("ending", "warn"), f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then")]
+    return [
+        Line(
+            ("ending", "warn"),
+            f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then",
+        )
+    ]
 
 
 def _gone(certificate: dict[str, Any]) -> str:
@@ -39,7 +52,12 @@ def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> l
     survivors = certificate["survivors"]
     if survivors:
         whose = f" of {of}" if of else ""
-        blocks.append(Line((f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on", "bad"), loud=True))
+        blocks.append(
+            Line(
+                (f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on", "bad"),
+                loud=True,
+            )
+        )
         blocks += [Line(f"  {survivor(item)}", loud=True) for item in survivors]
     return blocks
 
@@ -64,7 +82,7 @@ def down(result: dict[str, Any]) -> list[Block]:
         if row.get("error"):
             blocks.append(Line(("not ended ", "bad"), f"{who}: {clean(row['error'].get('message', ''))}", loud=True))
             continue
-        certificate = row.get("certificate") or {"processes": [], "survivors": [], "seconds": 0.0, "guarantee": "-"}
+        certificate: dict[str, Any] = row.get("certificate") or _NOTHING
         if certificate["survivors"]:
             blocks += proof(certificate, of=who)
         else:
@@ -83,7 +101,9 @@ def left_behind(certificate: dict[str, Any] | None, main: int | None, command: s
     if left:
         named = ", ".join(f"{clean(item.get('pid'))} {clean(item.get('command', ''))}" for item in left[:_LISTED])
         more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
-        lines.append(f"lamp: ended {counted(len(left), 'process', 'processes')} that {command} left behind: {named}{more}")
+        lines.append(
+            f"lamp: ended {counted(len(left), 'process', 'processes')} that {command} left behind: {named}{more}"
+        )
     for item in certificate["survivors"]:
         lines.append(f"lamp: SURVIVED: {survivor(item)}")
     return lines

@@ -40,11 +40,21 @@ def prune(result: dict[str, Any]) -> list[Block]:
     if not result["sessions"]:
         return [Line(f"no log is past what is kept; {kept}")]
     rows = [
-        [clean(row.get("id", "")), clean(row.get("name", "")), clean(row.get("ended_at", "")), size(row.get("bytes", 0)), clean(row.get("why", ""))]
+        [
+            clean(row.get("id", "")),
+            clean(row.get("name", "")),
+            clean(row.get("ended_at", "")),
+            size(row.get("bytes", 0)),
+            clean(row.get("why", "")),
+        ]
         for row in result["sessions"]
     ]
     count = counted(len(rows), "log")
-    total = f"deleted {count}, {size(result['bytes'])}" if result["applied"] else f"{count}, {size(result['bytes'])} would go with --apply"
+    total = (
+        f"deleted {count}, {size(result['bytes'])}"
+        if result["applied"]
+        else f"{count}, {size(result['bytes'])} would go with --apply"
+    )
     return [Table(("id", "name", "ended", "size", "why"), rows, ("size",)), Line(f"{total}; {kept}")]
 
 
@@ -59,7 +69,8 @@ def event_line(event: dict[str, Any]) -> str:
 
 
 def _event(event: dict[str, Any]) -> list[str]:
-    session = f"{clean(event['name'] or '')} ({clean(event['session'])})" if event["session"] else "-"
+    named = f"{clean(event['name'])} ({clean(event['session'])})" if event["name"] else clean(event["session"])
+    session = named if event["session"] else "-"
     detail = " ".join(f"{clean(name)}={_value(value)}" for name, value in event["detail"].items())
     return [str(event["n"]), clean(event["at"]), clean(event["by"]), clean(event["action"]), session, detail]
 

@@ -87,14 +87,24 @@ def overview(result: dict[str, Any]) -> list[Block]:
     if not sessions:
         longest = max(len(words) for words, _ in _FIRST_STEPS)
         steps = [Line((f"  {words:<{longest}}", "strong"), f"  {why}") for words, why in _FIRST_STEPS]
-        return [Line("Nothing runs. Three commands to try:"), Line(), *steps, Line(), Line("lamp --help shows the others.")]
+        return [
+            Line("Nothing runs. Three commands to try:"),
+            Line(),
+            *steps,
+            Line(),
+            Line("lamp --help shows the others."),
+        ]
     memory = sum(session["memory"] for session in sessions)
     head = f"{counted(len(sessions), 'session')}, {size(memory)}"
     next_steps = [step for session in sessions for step in _next_steps(session)]
     blocks: list[Block] = [Line((head, "strong")), Line(), table(sessions)]
     if next_steps:
         blocks += [Line(), Line(("waits for you", "strong")), *next_steps]
-    return [*blocks, Line(), Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim"))]
+    return [
+        *blocks,
+        Line(),
+        Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
+    ]
 
 
 def _next_steps(session: Session) -> list[Block]:

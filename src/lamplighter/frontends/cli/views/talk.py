@@ -21,7 +21,9 @@ def protected(result: dict[str, Any]) -> list[Block]:
 
 
 def sent(result: dict[str, Any]) -> list[Block]:
-    return [Line(("sent", "good"), f" {counted(result['size'], 'byte')}; read the answer with --since {result['cursor']}")]
+    return [
+        Line(("sent", "good"), f" {counted(result['size'], 'byte')}; read the answer with --since {result['cursor']}")
+    ]
 
 
 def waited(result: dict[str, Any]) -> list[Block]:

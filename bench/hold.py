@@ -1,0 +1,81 @@
+"""Holding many sessions that do nothing: memory, idle CPU, and how long it takes to list them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from bench.accounts import cpu_of, private_of, pss_of
+from bench.lamps import Lamps, lamps
+from bench.peers import Tmux, control, tmux
+from bench.scale import Scale
+from bench.table import Row, Sample, Target
+
+_MEGA = 1e6
+_STALE_SECONDS = 2.2  # the daemon looks at /proc again when its last look is older than two seconds
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    with lamps() as ours, tmux() as server, control(server) as wired:
+        began = time.perf_counter()
+        ours.start_many(scale.held)
+        together = Sample([(time.perf_counter() - began) * 1000 / scale.held], "ms")
+        for _ in range(scale.held):
+            wired.start()
+        yield Row(f"a start, {scale.held:,} asked for four at a time", together)
+        yield from _memory(scale, ours, server)
+        yield from _idle(scale, ours, server)
+        yield from _listing(scale, ours, server)
+
+
+def _memory(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
+    held, shims = f"{scale.held:,} held: ", ours.shims()
+    pss = [pss_of(pid) / _MEGA for pid in shims]
+    all_of_it = sum(pss) + (pss_of(ours.daemon()) + pss_of(ours.keeper())) / _MEGA
+    peer = Sample([pss_of(server.server) / _MEGA / scale.held], "MB")
+    yield Row(held + "PSS a shim", Sample(pss, "MB"), peer, "tmux server / sessions", Target(1.5))
+    yield Row(held + "private memory a shim", Sample([private_of(pid) / _MEGA for pid in shims], "MB"))
+    yield Row(held + "PSS of everything / sessions", Sample([all_of_it / scale.held], "MB"))
+    yield Row(held + "PSS of the daemon", Sample([pss_of(ours.daemon()) / _MEGA], "MB"), target=Target(150))
+    yield Row(held + "PSS of the keeper", Sample([pss_of(ours.keeper()) / _MEGA], "MB"))
+
+
+def _idle(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
+    """Nobody asks for anything meanwhile; both sides over the same stretch of time."""
+    before, peer_before, began = ours.holders_cpu(), server.holders_cpu(), time.perf_counter()
+    time.sleep(scale.idle_seconds)
+    used, peer_used = ours.holders_cpu() - before, server.holders_cpu() - peer_before
+    share = 100 / (time.perf_counter() - began)
+    name = f"{scale.held:,} held: idle CPU, of one core over {scale.idle_seconds:g} s"
+    yield Row(name, Sample([used * share], "%"), Sample([peer_used * share], "%"), "tmux server", Target(1.0))
+
+
+def _listing(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
+    name = f"{scale.held:,} held: list_sessions"
+    walls: list[float] = []
+    cpus: list[float] = []
+    peers: list[float] = []
+    _list(ours)
+    for _ in range(scale.listings):
+        wall, cpu = _list(ours)
+        walls.append(wall)
+        cpus.append(cpu)
+        began = time.perf_counter()
+        server.run("list-sessions")
+        peers.append((time.perf_counter() - began) * 1000)
+    yield Row(f"{name}, round trip", Sample(walls, "ms"), Sample(peers, "ms"), "tmux list-sessions", Target(20))
+    yield Row(f"{name}, CPU in the daemon", Sample(cpus, "ms"), target=Target(20))
+    stale: list[float] = []
+    for _ in range(min(3, scale.listings)):
+        time.sleep(_STALE_SECONDS)
+        stale.append(_list(ours)[0])
+    yield Row(f"{name}, the first in a while", Sample(stale, "ms"))
+
+
+def _list(ours: Lamps) -> tuple[float, float]:
+    """Milliseconds until the whole answer is here, unread; and the daemon's CPU for it."""
+    daemon = ours.daemon()
+    used, began = cpu_of(daemon), time.perf_counter()
+    ours.warm.ask("list_sessions", limit=100_000)
+    ours.warm.line()
+    return (time.perf_counter() - began) * 1000, (cpu_of(daemon) - used) * 1000

@@ -1,0 +1,66 @@
+"""How much of everything is measured: the full run, a quick look, and the least that still runs every line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    first: int = 100  # starts that count as "at 100"
+    crowd: int = 1000  # starts on the way
+    held: int = 1000
+    idle_seconds: float = 20.0
+    listings: int = 50
+    echoes: int = 400
+    neighbours: int = 20  # sessions beside the one that echoes, and for `lamp ls`
+    output_megabytes: int = 48
+    output_rounds: int = 7
+    printers: int = 200
+    printing_seconds: float = 5.0
+    printing_rounds: int = 4
+    trees: int = 7
+    forest: int = 50
+    forests: int = 3
+    commands: int = 40
+    seconds: float = 480.0  # for the whole run
+
+
+FULL = Scale()
+QUICK = Scale(
+    first=40,
+    crowd=200,
+    held=200,
+    idle_seconds=4.0,
+    listings=20,
+    echoes=100,
+    output_megabytes=16,
+    output_rounds=3,
+    printers=50,
+    printing_seconds=2.0,
+    printing_rounds=2,
+    trees=3,
+    forest=8,
+    forests=1,
+    commands=15,
+    seconds=90.0,
+)
+TINY = Scale(
+    first=2,
+    crowd=4,
+    held=2,
+    idle_seconds=0.2,
+    listings=2,
+    echoes=2,
+    neighbours=2,
+    output_megabytes=1,
+    output_rounds=2,
+    printers=2,
+    printing_seconds=0.2,
+    printing_rounds=2,
+    trees=1,
+    forest=2,
+    forests=1,
+    commands=2,
+    seconds=90.0,
+)

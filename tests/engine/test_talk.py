@@ -1,0 +1,278 @@
+"""Talking to sessions: input literally, output by cursor, screens as a person sees them, waiting, attaching."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.holder.wire import JSON, OUTPUT, Frames, pack_input, pack_json, unpack_output
+from lamplighter.testing.engine import Engine, messages, send
+from lamplighter.testing.processes import wait_until
+
+TEXTS = ["plain", "-rf /", "--help", "'quotes' \"double\" `tick` $HOME \\n", "Wörter 漢字 👩‍👩‍👧 🏳️‍🌈", "tab\there", "C-c", "a;b|c&d>e", " ", "%s %d {}"]
+
+
+@pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
+def test_text_is_sent_literally(lit: Engine, headless: bool) -> None:
+    target = lit.folder / "typed"
+    session = lit.start("sh", "-c", f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}", headless=headless)["id"]
+    lit.call("wait_session", session=session, until="text=on", timeout="10s")
+    for text in TEXTS:
+        lit.call("send_input", session=session, text=text)
+    expected = "".join(text + ("\n" if headless else "\r") for text in TEXTS)
+    assert wait_until(lambda: target.read_bytes() == expected.encode()), target.read_bytes()
+    big = "x" * 300_000
+    lit.call("send_input", session=session, text=big, enter=False)
+    assert wait_until(lambda: target.stat().st_size == len(expected.encode()) + len(big))
+
+
+def test_keys_by_name(lit: Engine) -> None:
+    target = lit.folder / "typed"
+    session = lit.start("sh", "-c", f"stty raw -echo; echo on; exec cat > {target}")["id"]
+    lit.call("wait_session", session=session, until="text=on", timeout="10s")
+    lit.call("send_input", session=session, text="Up C-c M-x F5 S-Left Enter q", keys=True)
+    assert wait_until(lambda: target.read_bytes() == b"\x1b[A\x03\x1bx\x1b[15~\x1b[1;2D\rq")
+
+
+def test_ctrl_c_by_name_interrupts(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "trap 'echo caught; exit 3' INT; echo on; while :; do sleep 0.01; done")["id"]
+    lit.call("wait_session", session=session, until="text=on", timeout="10s")
+    lit.call("send_input", session=session, text="C-c", keys=True)
+    assert lit.call("wait_session", session=session, timeout="10s")["exit"] == {"code": 3}
+
+
+def test_output_by_cursor_skips_and_repeats_nothing(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "for i in $(seq 3000); do echo zeile-ü-$i; done; sleep 100", headless=True)["id"]
+    lit.call("wait_session", session=session, until="text=zeile-ü-3000", timeout="10s")
+    text, cursor = "", 0
+    while True:
+        page = lit.call("read_output", session=session, mode="output", since=cursor, limit=997)
+        text += page["text"]
+        cursor = page["cursor"]
+        if not page["more"]:
+            break
+    assert text == "".join(f"zeile-ü-{number}\n" for number in range(1, 3001))
+
+
+def test_follow_streams_until_the_end(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "read x; for i in $(seq 500); do echo $i; done; exit 4", headless=True)["id"]
+    got: list[str] = []
+    with lit.connect() as sock:
+        send(sock, "read_output", uuid.uuid4().hex, {"session": session, "mode": "output", "follow": True, "since": 0})
+        lit.call("send_input", session=session, text="go")
+        for message in messages(sock):
+            if "result" in message:
+                break
+            got.append(message["item"]["text"])
+    assert "".join(got) == "".join(f"{number}\n" for number in range(1, 501))
+
+
+def test_stdout_and_stderr_are_kept_apart(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "echo out; echo err >&2; exit 0", headless=True)["id"]
+    lit.call("wait_session", session=session, timeout="10s")
+    assert set(lit.output(session).split()) == {"out", "err"}
+
+
+def test_broken_utf8_is_shown_as_such(lit: Engine) -> None:
+    session = lit.start("sh", "-c", r"printf 'a\377\376b\n'; printf '\303'", headless=True)["id"]
+    lit.call("wait_session", session=session, timeout="10s")
+    assert lit.output(session) == "a\ufffd\ufffdb\n\ufffd"
+
+
+def test_a_screen_is_what_a_person_sees(lit: Engine) -> None:
+    script = r"printf 'before\n'; printf '\033[?1049h\033[2J\033[H'; printf 'full screen 漢字\r\n'; printf '\033[5;10Hhere'; read x; printf '\033[?1049l'; echo after; read y"
+    session = lit.start("bash", "-c", script, rows=10, cols=40)["id"]
+    lit.call("wait_session", session=session, until="text=here", timeout="10s")
+    page = lit.call("read_output", session=session)
+    assert page["text"].splitlines()[0] == "full screen 漢字"
+    assert page["text"].splitlines()[4] == "         here"
+    assert (page["rows"], page["cols"], page["at"]) == (10, 40, [13, 4])
+    lit.call("send_input", session=session, text="")
+    lit.call("wait_session", session=session, until="text=after", timeout="10s")
+    assert lit.call("read_output", session=session)["text"].splitlines() == ["before", "after"]
+
+
+def test_a_program_that_asks_its_terminal_is_answered(lit: Engine) -> None:
+    """Nobody is attached, so Lamplighter is the terminal: the cursor's place is told."""
+    script = r"stty raw -echo; printf 'abc\033[6n'; dd bs=1 count=6 2>/dev/null | od -c | head -1; read x"
+    session = lit.start("sh", "-c", script)["id"]
+    lit.call("wait_session", session=session, until="text=033   [   1   ;   4   R", timeout="10s")
+
+
+def test_waiting(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "echo ready; read x; echo done $x; exec sleep 100")["id"]
+    assert lit.call("wait_session", session=session, until="text=ready", timeout="10s")["met"] == "text=ready"
+    lit.call("send_input", session=session, text="ready-again")
+    answered = lit.call("wait_session", session=session, until="text=done ready-again", timeout="10s")
+    assert lit.call("wait_session", session=session, until="idle", quiet="0.3s", timeout="20s")["state"] == "running"
+    with pytest.raises(LampError) as caught:
+        lit.call("wait_session", session=session, until="text=done", since=answered["cursor"], timeout="0.2s")
+    assert caught.value.code is Code.TIMEOUT
+    with pytest.raises(LampError) as caught:
+        lit.call("wait_session", session=session, until="ended", timeout="0.2s")
+    assert caught.value.code is Code.TIMEOUT
+    waiter = threading.Thread(target=lambda: lit.call("kill_session", session=session, force=True, grace="0s"))
+    waiter.start()
+    with pytest.raises(LampError) as caught:
+        lit.call("wait_session", session=session, until="text=never", timeout="20s")
+    waiter.join()
+    assert caught.value.code is Code.ENDED
+
+
+def test_one_that_computes_is_not_idle(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "while :; do :; done")["id"]
+    with pytest.raises(LampError) as caught:
+        lit.call("wait_session", session=session, until="idle", quiet="0.1s", timeout="1.5s")
+    assert caught.value.code is Code.TIMEOUT
+
+
+@pytest.fixture
+def attach(lit: Engine) -> Iterator[Callable[..., Viewer]]:
+    """Attaches somebody to a session, who leaves at the end of the test."""
+    viewers: list[Viewer] = []
+
+    def make(session: str, **arguments: Any) -> Viewer:
+        viewers.append(Viewer(lit, session, **arguments))
+        return viewers[-1]
+
+    yield make
+    for viewer in viewers:
+        viewer.sock.close()
+
+
+class Viewer:
+    """Somebody attached, over the descriptor that the daemon passes."""
+
+    def __init__(self, lit: Engine, session: str, **arguments: Any) -> None:
+        with lit.connect() as sock:
+            send(sock, "attach_session", uuid.uuid4().hex, {"session": session, **arguments})
+            data, descriptors, _, _ = socket.recv_fds(sock, 1 << 20, 1)
+            while not data.endswith(b"\n"):
+                data += sock.recv(1 << 20)
+        self.result = json.loads(data)["result"]
+        self.sock = socket.socket(fileno=descriptors[0])
+        self.sock.settimeout(20)
+        self.frames = Frames()
+        self.output = b""
+        self.events: list[dict[str, Any]] = []
+
+    def pump(self) -> bool:
+        data = self.sock.recv(65536)
+        for kind, payload in self.frames.feed(data):
+            if kind == OUTPUT:
+                self.output += unpack_output(payload)[2]
+            elif kind == JSON:
+                self.events.append(json.loads(payload))
+        return bool(data)
+
+    def until(self, text: bytes) -> None:
+        while text not in self.output:
+            assert self.pump(), self.output[-500:]
+
+    def until_event(self, name: str) -> dict[str, Any]:
+        while True:
+            for event in self.events:
+                if event["event"] == name:
+                    return event
+            assert self.pump(), self.events
+
+    def type(self, data: bytes) -> None:
+        self.sock.sendall(pack_input(data))
+
+
+def test_several_people_outlast_the_daemon(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    session = lit.start("cat")["id"]
+    people = [attach(session) for _ in range(3)]
+    watcher = attach(session, read_only=True)
+    assert lit.show(session)["attached"] == 4
+    people[0].type(b"hello from one\r")
+    for person in [*people, watcher]:
+        person.until(b"hello from one\r\nhello from one")
+    lit.kill(lit.daemon())
+    people[1].type(b"the daemon is gone\r")
+    for person in people:
+        person.until(b"the daemon is gone\r\nthe daemon is gone")
+    watcher.type(b"not heard\r")
+    people[2].sock.sendall(pack_json({"op": "resize", "rows": 31, "cols": 99}))
+    assert people[0].until_event("resize")["cols"] == 99
+    people[0].sock.close()
+    assert wait_until(lambda: lit.show(session)["attached"] == 3)
+    assert "not heard" not in lit.output(session)
+    with pytest.raises(LampError) as caught:
+        lit.call("kill_session", session=session)
+    assert caught.value.code is Code.ACTIVE
+    ended = lit.call("end_session", session=session)
+    assert people[1].until_event("ended")["certificate"] == ended["certificate"]
+
+
+def test_attaching_shows_the_screen_and_all_that_follows(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo count $i; done; read x"
+    session = lit.start("sh", "-c", script, rows=5, cols=30)["id"]
+    lit.call("wait_session", session=session, until="text=count 50", timeout="10s")
+    viewer = attach(session)
+    viewer.until(b"count 20000\r\n")
+    first = viewer.output.split(b"\r\n")[1 if viewer.output[:1] != b"c" else 0]
+    numbers = [int(line.split()[1]) for line in viewer.output.split(b"\r\n")[1:-1] if line.startswith(b"count")]
+    assert numbers == list(range(numbers[0], 20001)), first
+    full = lit.call("read_output", session=session, mode="output", since=viewer.result["offset"], limit=1 << 23)["text"]
+    assert full.encode() == viewer.output
+
+
+def test_a_slow_viewer_skips_ahead_and_is_told(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    session = lit.start("sh", "-c", "read x; head -c 30000000 /dev/zero | tr '\\0' y; echo; echo END; read x")["id"]
+    viewer = attach(session)
+    lit.call("send_input", session=session, text="go")
+    lit.call("wait_session", session=session, until="text=END", timeout="30s")  # it did not wait for the viewer
+    skip = viewer.until_event("skip")
+    assert skip["to"] > skip["from"] > viewer.result["offset"]
+    lit.call("send_input", session=session, text="x")
+
+
+def test_a_recording_plays(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "echo one; echo zwei-ü; exit 0")["id"]
+    lit.call("wait_session", session=session, timeout="10s")
+    text = ""
+    with lit.connect() as sock:
+        send(sock, "read_output", "k", {"session": session, "mode": "cast"})
+        for message in messages(sock):
+            text += (message.get("item") or message.get("result"))["text"]
+            if "result" in message:
+                break
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert lines[0]["version"] == 2
+    assert "".join(event[2] for event in lines[1:] if event[1] == "o") == "one\r\nzwei-ü\r\n"
+
+
+def test_nothing_of_the_environment_is_kept_or_shown(lit: Engine) -> None:
+    secret = "s3cr3t-" + uuid.uuid4().hex
+    session = lit.start("sleep", "100", env={"API_KEY": secret})["id"]
+    shown = [lit.show(session), lit.call("list_sessions", all=True), lit.events()]
+    assert secret not in json.dumps(shown)
+    lit.kill(lit.daemon())
+    lit.call("get_status")
+    for folder, _, files in os.walk(lit.folder):
+        for name in files:
+            if not name.endswith(".sock"):
+                assert secret.encode() not in (Path(folder) / name).read_bytes(), name
+
+
+def test_files_and_sockets_are_the_users_alone(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "umask; echo x > made; ls -l made", cwd=str(lit.folder), umask=0o027)["id"]
+    lit.call("wait_session", session=session, timeout="10s")
+    assert "0027" in lit.output(session)
+    assert "-rw-r-----" in lit.output(session)
+    for folder, folders, files in os.walk(lit.folder):
+        for name in folders:
+            assert (Path(folder) / name).stat().st_mode & 0o077 == 0, name
+        for name in files:
+            if name != "made":
+                assert (Path(folder) / name).stat().st_mode & 0o077 == 0, name
