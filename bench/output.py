@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ _LINE = b"%06d The lamplighter walks the round and puts out every lamp of the st
 def measure(scale: Scale) -> Iterator[Row]:
     with lamps() as ours, tempfile.NamedTemporaryFile(prefix="bench-") as file:
         size = _fill(scale, file)
-        # Raw, so that as many bytes come out as are in the file; and on a word, so that no start is in the time.
-        command = ("sh", "-c", f"stty raw -echo; echo ready; read go; cat {file.name}; read end")
+        # As many bytes come out as are in the file; and on a word, so that no start is in the time.
+        command = ("sh", "-c", f"stty -opost -echo; echo ready; read go; cat {file.name}; read end")
         logged: list[float] = []
         counted: list[float] = []
         for _ in range(scale.output_rounds):
@@ -44,18 +45,12 @@ def _bare(command: tuple[str, ...], size: int) -> float:
     with bare_terminal(command) as master:
         count_bytes(master, len("ready\n"))
         began = time.perf_counter()
-        _type(master)
+        os.write(master, b"go\n")
         seen = count_bytes(master, size)
         took = time.perf_counter() - began
     if seen < size:
         raise RuntimeError(f"only {seen} of {size} bytes came through the bare terminal")
     return took
-
-
-def _type(master: int) -> None:
-    import os
-
-    os.write(master, b"go\n")
 
 
 def _logged(ours: Lamps, command: tuple[str, ...], size: int) -> float:

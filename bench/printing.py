@@ -33,12 +33,10 @@ def measure(scale: Scale) -> Iterator[Row]:
         _settle(ours, server, names)
         held: list[float] = []
         peer: list[float] = []
-        daemon: list[float] = []
         for _ in range(scale.printing_rounds):
             mine, its = _window(scale, ours, server)
             held.append(mine)
             peer.append(its)
-        del daemon
         name = f"{scale.printers} sessions × {_LINES_A_SECOND} lines/s: CPU of what holds them, of one core"
         yield Row(name, Sample(held, "%"), Sample(peer, "%"), "tmux server", Target(1.0, of_ratio=True))
 

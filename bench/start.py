@@ -23,13 +23,14 @@ def measure(scale: Scale) -> Iterator[Row]:
         ]
         times: dict[str, list[float]] = {name: [] for name, _, _ in sides}
         marks: dict[str, list[float]] = {name: [] for name, _, _ in sides}
-        for number in range(scale.crowd + 1):
-            if number in (0, scale.first, scale.crowd - scale.first, scale.crowd):
-                for name, _, cpu in sides:
-                    marks[name].append(cpu())
-            if number < scale.crowd:
+        number = 0
+        for mark in (0, scale.first, scale.crowd - scale.first, scale.crowd):
+            while number < mark:
                 for name, start, _ in sides[number % 3 :] + sides[: number % 3]:
                     times[name].append(_timed(start))
+                number += 1
+            for name, _, cpu in sides:
+                marks[name].append(cpu())
         yield from _rows(scale, times, marks)
 
 

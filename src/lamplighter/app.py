@@ -80,4 +80,3 @@ class App:
             await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
             raise
         return session  # type: ignore[return-value]
-

@@ -24,7 +24,9 @@ class RefusedError(Exception):
 class Line:
     """Not to be awaited from two loops. `heard` gets each event, `closed` is called once."""
 
-    def __init__(self, sock: socket.socket, what: str, heard: Callable[[dict[str, Any]], None], closed: Callable[[], None]) -> None:
+    def __init__(
+        self, sock: socket.socket, what: str, heard: Callable[[dict[str, Any]], None], closed: Callable[[], None]
+    ) -> None:
         self.what = what
         self.channel = Channel(sock)
         self.alive = True
@@ -36,7 +38,9 @@ class Line:
         self._writing = False
         self._loop.add_reader(sock.fileno(), self._readable)
 
-    async def ask(self, operation: str, descriptors: list[int] | None = None, **fields: Any) -> tuple[dict[str, Any], list[int]]:
+    async def ask(
+        self, operation: str, descriptors: list[int] | None = None, **fields: Any
+    ) -> tuple[dict[str, Any], list[int]]:
         """The answer, and the descriptors that came with it. RefusedError or HOLDER_UNREACHABLE when there is none."""
         if not self.alive:
             raise self._lost()
@@ -109,7 +113,9 @@ class Line:
 
     def _lost(self) -> UnavailableError:
         return UnavailableError(
-            Code.HOLDER_UNREACHABLE, f"the line to {self.what} broke", "try again; if it stays so, lamp doctor says more"
+            Code.HOLDER_UNREACHABLE,
+            f"the line to {self.what} broke",
+            "try again; if it stays so, lamp doctor says more",
         )
 
 

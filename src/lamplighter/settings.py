@@ -72,5 +72,7 @@ def _checked(name: str, value: Any) -> Any:
     except (TypeError, ValueError):
         number = -1
     if number < (65536 if name.startswith("log_") else 0):
-        raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", "give a number: bytes, or days; logs of at least 65536 bytes")
+        raise InputError(
+            Code.BAD_INPUT, f"{name} is {value!r}", "give a number: bytes, or days; logs of at least 65536 bytes"
+        )
     return number

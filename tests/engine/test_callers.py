@@ -48,7 +48,11 @@ def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> Non
     assert refused["error"]["hint"]
     assert both.show(other)["state"] == "running"
     assert both.events(other)[-1]["action"] == "refused"
-    for operation, arguments in (("stop_daemon", {"all": True}), ("prune_logs", {"apply": True}), ("end_session", {"session": other})):
+    for operation, arguments in (
+        ("stop_daemon", {"all": True}),
+        ("prune_logs", {"apply": True}),
+        ("end_session", {"session": other}),
+    ):
         assert ask_inside(both, inside, disguise, operation, **arguments)["error"]["code"] == "FORBIDDEN"
 
 
@@ -59,7 +63,9 @@ def test_the_operator_is_outside(lit: Engine) -> None:
 def test_an_agent_ends_what_it_started_and_no_more(lit: Engine) -> None:
     inside = lit.start("sh", name="agent")["id"]
     environment = {"PATH": os.environ["PATH"]}
-    child = ask_inside(lit, inside, "plain", "start_session", command=["cat"], name="child", cwd="/", environment=environment)["result"]
+    child = ask_inside(
+        lit, inside, "plain", "start_session", command=["cat"], name="child", cwd="/", environment=environment
+    )["result"]
     assert child["parent"] == inside
     assert lit.show("child")["owner"] == f"session:{inside}"
     grandchild = lit.start("cat", name="grandchild", parent=child["id"])["id"]
@@ -69,7 +75,9 @@ def test_an_agent_ends_what_it_started_and_no_more(lit: Engine) -> None:
     assert ended["result"]["state"] == "ended"
     lit.call("protect_session", session="child")
     assert "protected" in ask_inside(lit, inside, "plain", "end_session", session="child")["error"]["message"]
-    assert ask_inside(lit, inside, "plain", "protect_session", session="child", off=True)["error"]["code"] == "FORBIDDEN"
+    assert (
+        ask_inside(lit, inside, "plain", "protect_session", session="child", off=True)["error"]["code"] == "FORBIDDEN"
+    )
     lit.call("protect_session", session="child", off=True)
     assert ask_inside(lit, inside, "plain", "end_session", session="child", grace="0s")["result"]["state"] == "ended"
 
@@ -116,7 +124,9 @@ def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
     """A double-forked, scrubbed process of a session whose holders are killed."""
     answer = both.folder / "answer"
     victim = both.start("cat", name="victim")["id"]
-    words = " ".join(f"'{word}'" for word in command(both, answer, "waiting", "kill_session", session=victim, force=True))
+    words = " ".join(
+        f"'{word}'" for word in command(both, answer, "waiting", "kill_session", session=victim, force=True)
+    )
     inside = both.start("sh", "-c", f"{words}; exec sleep 100")["id"]
     assert wait_until(lambda: both.show(inside)["processes"] >= 2)
     for loss in losses.split(" then "):
@@ -143,7 +153,9 @@ def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tm
     environment = {"PATH": os.environ["PATH"]}
     asked = [
         command(lit, answers[0], "plain", "get_status"),
-        command(lit, answers[1], "plain", "start_session", command=["cat"], name="its", cwd="/", environment=environment),
+        command(
+            lit, answers[1], "plain", "start_session", command=["cat"], name="its", cwd="/", environment=environment
+        ),
         command(lit, answers[2], "plain", "kill_session", session="its", force=True, grace="0s"),
         command(lit, answers[3], "plain", "kill_session", session=other, force=True),
     ]
@@ -159,14 +171,17 @@ def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tm
 def test_a_mark_in_the_environment_takes_rights_away(lit: Engine) -> None:
     lit.call("get_status")
     answer = lit.folder / "answer"
-    subprocess.run(command(lit, answer, "plain", "stop_daemon", all=True), check=True, env={"CLAUDECODE": "1"}, timeout=60)
+    subprocess.run(
+        command(lit, answer, "plain", "stop_daemon", all=True), check=True, env={"CLAUDECODE": "1"}, timeout=60
+    )
     assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
 
 
 def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engine) -> None:
     """Keeper and daemon killed; a process inside the session calls the command line; the session is killed; both live on."""
     lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
-    script = f"until [ -e {both.folder}/go ]; do sleep 0.02; done; {lamp} ls --json > {both.folder}/listed; touch {both.folder}/done; exec sleep 100"
+    asked = f"{lamp} ls --json > {both.folder}/listed; touch {both.folder}/done"
+    script = f"until [ -e {both.folder}/go ]; do sleep 0.02; done; {asked}; exec sleep 100"
     inside = both.start("sh", "-c", script, name="inside", environment=both.environment)["id"]
     os.kill(both.daemon()[0], signal.SIGSTOP)  # so that it does not start a keeper meanwhile
     both.kill(both.keeper())
@@ -198,7 +213,13 @@ def test_another_user_gets_nothing(lit: Engine) -> None:
         pytest.skip("only root can be somebody else")
     lit.call("get_status")
     answer = lit.folder / "answer"
-    asked = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command(lit, answer, "plain", "get_status")]
+    asked = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        *command(lit, answer, "plain", "get_status"),
+    ]
     assert subprocess.run(asked, check=False, capture_output=True, timeout=60).returncode != 0
     assert not answer.exists()
     with pytest.raises(LampError):

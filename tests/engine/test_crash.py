@@ -40,11 +40,19 @@ def deaths(made: Engine, most: int = 60) -> Iterator[int]:
 def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None:
     for number in deaths(mortal):
         name = f"job-{number}"
-        started = mortal.call("start_session", key=uuid.uuid4().hex, command=["sh", "-c", f"echo {mark}-{number}; exec sleep 300"], name=name, cwd="/")
+        started = mortal.call(
+            "start_session",
+            key=uuid.uuid4().hex,
+            command=["sh", "-c", f"echo {mark}-{number}; exec sleep 300"],
+            name=name,
+            cwd="/",
+        )
         assert started["name"] == name
         mortal.call("wait_session", session=started["id"], until=f"text={mark}-{number}", timeout="20s")
         found = [session for session in mortal.call("list_sessions")["sessions"] if session["name"] == name]
-        assert [(session["id"], session["state"], session["pid"]) for session in found] == [(started["id"], "running", started["pid"])]
+        assert [(session["id"], session["state"], session["pid"]) for session in found] == [
+            (started["id"], "running", started["pid"])
+        ]
         actions = [event["action"] for event in mortal.events(started["id"])]
         assert actions.count("start") == 1
         assert actions.count("started") == 1
@@ -125,7 +133,10 @@ def test_a_killed_shim_is_replaced(both: Engine, mark: str, headless: bool) -> N
     both.kill(both.shim(session["id"]))
     assert wait_until(lambda: both.show(session["id"])["holder_lost"], 10)
     assert alive(main["pid"], main["start_ticks"])
-    assert {process.pid for process in marked(mark)} >= {main["pid"], *(found["pid"] for found in session["report"]["escapees"])}
+    assert {process.pid for process in marked(mark)} >= {
+        main["pid"],
+        *(found["pid"] for found in session["report"]["escapees"]),
+    }
     ended = both.call("kill_session", session=session["id"], force=True, grace="0s")
     assert ended["certificate"]["guarantee"] == "best_effort"
     assert none_left(mark)

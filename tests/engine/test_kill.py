@@ -9,7 +9,18 @@ import pytest
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import marked, none_left
 
-TEN = ["nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon", "daemon-scrubbed", "hopper"]
+TEN = [
+    "nohup",
+    "deaf",
+    "stopped",
+    "background",
+    "orphan",
+    "setsid",
+    "setsid-scrubbed",
+    "daemon",
+    "daemon-scrubbed",
+    "hopper",
+]
 STEADY = [name for name in TEN if name != "hopper"]
 
 
@@ -46,7 +57,9 @@ def test_all_together_with_a_grace(both: Engine, mark: str, headless: bool) -> N
     before = {(process.pid, process.start_ticks) for process in marked(mark)}
     ended = both.call("kill_session", session=session["id"], force=True, grace="0.3s")
     assert none_left(mark)
-    steady = {(found["pid"], found["start_ticks"]) for found in session["report"]["escapees"] if found["name"] in STEADY}
+    steady = {
+        (found["pid"], found["start_ticks"]) for found in session["report"]["escapees"] if found["name"] in STEADY
+    }
     assert steady <= before
     check_certificate(ended, both.guarantee, steady)
 
@@ -54,7 +67,15 @@ def test_all_together_with_a_grace(both: Engine, mark: str, headless: bool) -> N
 def test_what_exits_by_itself_leaves_nothing_either(both: Engine, mark: str) -> None:
     report = both.folder / "report"
     session = both.start(
-        "python3", __import__("lamplighter.testing.engine", fromlist=["x"]).ESCAPEES, *TEN, "--mark", mark, "--report", str(report), "--exit", "7"
+        "python3",
+        __import__("lamplighter.testing.engine", fromlist=["x"]).ESCAPEES,
+        *TEN,
+        "--mark",
+        mark,
+        "--report",
+        str(report),
+        "--exit",
+        "7",
     )
     waited = both.call("wait_session", session=session["id"], until="ended", timeout="60s")
     assert waited["exit"] == {"code": 7}

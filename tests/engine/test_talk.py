@@ -18,13 +18,26 @@ from lamplighter.holder.wire import JSON, OUTPUT, Frames, pack_input, pack_json,
 from lamplighter.testing.engine import Engine, messages, send
 from lamplighter.testing.processes import wait_until
 
-TEXTS = ["plain", "-rf /", "--help", "'quotes' \"double\" `tick` $HOME \\n", "Wörter 漢字 👩‍👩‍👧 🏳️‍🌈", "tab\there", "C-c", "a;b|c&d>e", " ", "%s %d {}"]
+TEXTS = [
+    "plain",
+    "-rf /",
+    "--help",
+    "'quotes' \"double\" `tick` $HOME \\n",
+    "Wörter 漢字 👩‍👩‍👧 🏳️‍🌈",
+    "tab\there",
+    "C-c",
+    "a;b|c&d>e",
+    " ",
+    "%s %d {}",
+]
 
 
 @pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
 def test_text_is_sent_literally(lit: Engine, headless: bool) -> None:
     target = lit.folder / "typed"
-    session = lit.start("sh", "-c", f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}", headless=headless)["id"]
+    session = lit.start("sh", "-c", f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}", headless=headless)[
+        "id"
+    ]
     lit.call("wait_session", session=session, until="text=on", timeout="10s")
     for text in TEXTS:
         lit.call("send_input", session=session, text=text)
@@ -89,7 +102,9 @@ def test_broken_utf8_is_shown_as_such(lit: Engine) -> None:
 
 
 def test_a_screen_is_what_a_person_sees(lit: Engine) -> None:
-    script = r"printf 'before\n'; printf '\033[?1049h\033[2J\033[H'; printf 'full screen 漢字\r\n'; printf '\033[5;10Hhere'; read x; printf '\033[?1049l'; echo after; read y"
+    enter, leave = r"printf '\033[?1049h\033[2J\033[H'", r"printf '\033[?1049l'"
+    drawn = r"printf 'full screen 漢字\r\n'; printf '\033[5;10Hhere'"
+    script = f"echo before; {enter}; {drawn}; read x; {leave}; echo after; read y"
     session = lit.start("bash", "-c", script, rows=10, cols=40)["id"]
     lit.call("wait_session", session=session, until="text=here", timeout="10s")
     page = lit.call("read_output", session=session)

@@ -73,7 +73,7 @@ def _modified(sent: bytes, modifiers: int) -> bytes:
 def _unknown(word: str) -> InputError:
     return InputError(
         Code.BAD_INPUT,
-        f"there is no key {ascii(word[:30])}",
+        f"there is no key {word[:30]!a}",
         "keys are Enter, Tab, Escape, Space, BSpace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to "
         "F12, or one character; before them C- for Ctrl, M- for Alt, S- for Shift",
     )

@@ -19,7 +19,7 @@ def check_name(name: str) -> str:
     if problem:
         raise InputError(
             Code.BAD_NAME,
-            f"this name {problem}: {ascii(name[:40])}",
+            f"this name {problem}: {name[:40]!a}",
             f"use 1 to {LONGEST} letters, digits and . _ : @ / # = - ; for example cron:nightly:42",
         )
     return name
@@ -34,7 +34,7 @@ def _problem(name: str) -> str | None:
         return "begins with a dash"
     for character in name:
         if character in _RESERVED or unicodedata.category(character)[0] in "CZ":
-            return f"has a character that names cannot have ({ascii(character)})"
+            return f"has a character that names cannot have ({character!a})"
     return None
 
 

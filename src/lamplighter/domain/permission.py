@@ -51,11 +51,13 @@ _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
 
 
 def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str], attached: int = 0) -> None:
-    """Nothing when the caller may; FORBIDDEN with the reason when not. `line` is the target's ancestors, nearest first, with owners."""
+    """Nothing when the caller may; FORBIDDEN with the reason when not. `line` is the target's ancestors, with their owners."""
     problem = _problem(caller, act, target, list(line), attached)
     if problem:
         what = f" {target.name} ({target.id})" if target else ""
-        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value)
+        raise ForbiddenError(
+            Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value
+        )
 
 
 def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], attached: int) -> str | None:

@@ -111,7 +111,9 @@ class Visit:
             raise
         except Exception:
             log.exception("a call failed")
-            fault = UnavailableError(Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it")
+            fault = UnavailableError(
+                Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
+            )
             await self._send({"id": number, "error": fault.document()})
         finally:
             for descriptor in call.descriptors:
@@ -142,7 +144,9 @@ def _parse(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict) or not isinstance(message.get("args", {}), dict):
-        raise InputError(Code.BAD_INPUT, "that is no request", 'send a line of JSON: {"id": 1, "op": "list_sessions", "args": {}}')
+        raise InputError(
+            Code.BAD_INPUT, "that is no request", 'send a line of JSON: {"id": 1, "op": "list_sessions", "args": {}}'
+        )
     return message
 
 

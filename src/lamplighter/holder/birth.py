@@ -26,7 +26,9 @@ class BirthError(Exception):
         self.number = number
 
 
-def give_birth(spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int]) -> int:
+def give_birth(
+    spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int]
+) -> int:
     """Fork and execute; the pid once the kernel has taken the program, else BirthError with the child reaped."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()

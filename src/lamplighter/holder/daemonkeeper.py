@@ -65,7 +65,7 @@ class DaemonKeeper:
         os.close(self.notice)
         self.notice = None
 
-    def died(self, pid: int, status: int) -> bool:
+    def died(self, pid: int) -> bool:
         """Whether that was the daemon; if it is wanted, it is started again."""
         if pid != self.pid:
             return False

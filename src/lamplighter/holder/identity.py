@@ -13,7 +13,6 @@ import sys
 from lamplighter.holder import proc
 from lamplighter.holder.files import write_file
 
-
 OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
 
 
@@ -75,7 +74,18 @@ def listen(path: str) -> socket.socket:
 
 def clean_environment() -> dict[str, str]:
     """What our own processes need of the environment, and nothing of the caller's secrets."""
-    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "TMPDIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+    kept = (
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TZ",
+        "USER",
+        "LOGNAME",
+        "TMPDIR",
+        "PYTHONPATH",
+        "PYTHONDONTWRITEBYTECODE",
+    )
     folders = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
     ours = [name for name in os.environ if name.startswith("LAMPLIGHTER_") and name not in OF_A_SESSION]
     return {name: os.environ[name] for name in (*kept, *folders, *ours) if name in os.environ}

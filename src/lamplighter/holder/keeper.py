@@ -109,7 +109,16 @@ class Keeper:
         channel = Channel(sock)
         self.channels.append(channel)
         self.peers[channel] = pid
-        channel.send_json({"event": "hello", "wire": WIRE, "pid": os.getpid(), "code": self.code, "cgroup": self.cgroup, "reaper": self.reaper})
+        channel.send_json(
+            {
+                "event": "hello",
+                "wire": WIRE,
+                "pid": os.getpid(),
+                "code": self.code,
+                "cgroup": self.cgroup,
+                "reaper": self.reaper,
+            }
+        )
 
     def _drop(self, channel: Channel) -> None:
         channel.close()
@@ -126,7 +135,9 @@ class Keeper:
         trusted = identity.is_ours(self.run, self.peers.get(channel, 0)) or channel in self.nursery.shim_channels()
         handler = getattr(self, f"_do_{operation}", None)
         if handler is None:
-            self._answer(channel, request, error={"code": "UNSUPPORTED", "message": f"this keeper does not know {operation}"})
+            self._answer(
+                channel, request, error={"code": "UNSUPPORTED", "message": f"this keeper does not know {operation}"}
+            )
         elif operation != "daemon" and not trusted:
             # Its door is open to the daemon alone; anybody may ask that there be a daemon.
             self._answer(channel, request, error={"code": "FORBIDDEN", "message": "only the daemon may ask the keeper"})
@@ -162,7 +173,12 @@ class Keeper:
     def _do_hold(self, channel: Channel, request: dict[str, Any]) -> None:
         """Hold duplicates for a session whose shim another keeper forked."""
         descriptors = [channel.received.popleft() for _ in request["names"]]
-        self.nursery.hold(request["spec"], tuple(request["shim"]), tuple(request["main"]), dict(zip(request["names"], descriptors, strict=True)))
+        self.nursery.hold(
+            request["spec"],
+            tuple(request["shim"]),
+            tuple(request["main"]),
+            dict(zip(request["names"], descriptors, strict=True)),
+        )
         self._answer(channel, request, ok={})
 
     def _do_held(self, channel: Channel, request: dict[str, Any]) -> None:
@@ -197,13 +213,21 @@ class Keeper:
         }
         memory = os.memfd_create("lamplighter-keeper", 0)
         os.write(memory, json.dumps(saved).encode())
-        for descriptor in (memory, self.lock, self.listener.fileno(), *self.nursery.descriptors(), *self.daemon.descriptors()):
+        for descriptor in (
+            memory,
+            self.lock,
+            self.listener.fileno(),
+            *self.nursery.descriptors(),
+            *self.daemon.descriptors(),
+        ):
             os.set_inheritable(descriptor, True)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.limit[1], self.limit[1]))
         executable = request.get("executable") or sys.executable
         environment = request.get("environment") or dict(os.environ)
         os.execve(
-            executable, [executable, "-m", "lamplighter.holder.keeper", self.run, self.state, "saved", str(memory)], environment
+            executable,
+            [executable, "-m", "lamplighter.holder.keeper", self.run, self.state, "saved", str(memory)],
+            environment,
         )
 
     def _restore(self, saved: dict[str, Any]) -> None:
@@ -229,7 +253,7 @@ class Keeper:
             gone.append((pid, status))
         lost: list[Held] = []
         for pid, status in gone:
-            if self.daemon.died(pid, status):
+            if self.daemon.died(pid):
                 continue
             held = self.nursery.by_shim(pid)
             if held is None:

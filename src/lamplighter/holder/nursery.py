@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -83,7 +84,9 @@ class Nursery:
         self.held[held.session] = held
         return held, daemon_end
 
-    def _be_shim(self, spec: dict[str, Any], ours: dict[str, int], theirs: tuple[int, int, int], sock: socket.socket) -> int:
+    def _be_shim(
+        self, spec: dict[str, Any], ours: dict[str, int], theirs: tuple[int, int, int], sock: socket.socket
+    ) -> int:
         channel = Channel(sock)
         birth = f"{spec['folder']}/birth.json"
         me = [os.getpid(), proc.start_of(os.getpid())]
@@ -153,7 +156,9 @@ class Nursery:
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         write_file(
             f"{spec['folder']}/birth.json",
-            json.dumps({"shim": [os.getpid(), proc.start_of(os.getpid())], "main": held.main, "lost": held.lost}).encode(),
+            json.dumps(
+                {"shim": [os.getpid(), proc.start_of(os.getpid())], "main": held.main, "lost": held.lost}
+            ).encode(),
         )
         shim = Shim(spec, dict(held.streams), listener, tree, held.main, Channel(sock))
         if held.main[0] in self.recent:
@@ -274,7 +279,7 @@ def _in_child(be: Any, keep: list[int]) -> None:
         os.setsid()
         become_subreaper("lamp-shim")
         bounds = [2, *sorted(set(keep)), 1 << 20]
-        for before, after in zip(bounds, bounds[1:], strict=False):
+        for before, after in itertools.pairwise(bounds):
             os.closerange(before + 1, after)
         status = be()
     except BaseException:

@@ -243,16 +243,22 @@ class Shim:
                 self._close_stream("stdin")
                 return
 
-    def _take_input(self, data: bytes, by: str, identifier: str, channel: Channel | None, answer: dict[str, Any] | None) -> None:
+    def _take_input(
+        self, data: bytes, by: str, identifier: str, channel: Channel | None, answer: dict[str, Any] | None
+    ) -> None:
         """Queue what is to be typed; each id once, however often it comes."""
         if identifier and identifier in self.inputs:
             self._answer(channel, answer, ok={"cursor": self.log.offset, "repeated": True})
             return
         if "terminal" not in self.streams and "stdin" not in self.streams:
-            self._answer(channel, answer, error={"code": "ENDED", "message": "the session does not read input any more"})
+            self._answer(
+                channel, answer, error={"code": "ENDED", "message": "the session does not read input any more"}
+            )
             return
         if channel is not None and self.queued + len(data) > _INPUT_QUEUE:
-            self._answer(channel, answer, error={"code": "BUSY", "message": f"{self.queued} bytes still wait to be read by it"})
+            self._answer(
+                channel, answer, error={"code": "BUSY", "message": f"{self.queued} bytes still wait to be read by it"}
+            )
             return
         now = time.time()
         if identifier:
@@ -422,7 +428,9 @@ class Shim:
             return
         handler = getattr(self, f"_do_{operation}", None)
         if handler is None:
-            self._answer(channel, request, error={"code": "UNSUPPORTED", "message": f"this shim does not know {operation}"})
+            self._answer(
+                channel, request, error={"code": "UNSUPPORTED", "message": f"this shim does not know {operation}"}
+            )
             return
         try:
             handler(channel, request)

@@ -65,6 +65,10 @@ class Strays:
             held = self.nursery.held.get(session)
             birth = read_json(f"{held.spec['folder']}/birth.json") if held else None
             main = tuple((birth or {}).get("main") or ())
-            if path.endswith(f"/{session}") or mark == session or (main and (stat.key == main or stat.session == main[0])):
+            if (
+                path.endswith(f"/{session}")
+                or mark == session
+                or (main and (stat.key == main or stat.session == main[0]))
+            ):
                 return {session}
         return None

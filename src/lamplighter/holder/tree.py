@@ -73,7 +73,11 @@ class Tree:
     def members(self) -> dict[int, proc.Stat]:
         """Who is in it now, the dead that wait to be reaped left out."""
         processes = proc.scan_moving()
-        found = self._followed(processes) if self.adopted else proc.descendants(processes, {os.getpid()}, self.infrastructure)
+        found = (
+            self._followed(processes)
+            if self.adopted
+            else proc.descendants(processes, {os.getpid()}, self.infrastructure)
+        )
         if self.cgroup is not None:
             for pid in self.cgroup.pids():
                 if pid in processes:
@@ -85,15 +89,18 @@ class Tree:
         roots = {pid for pid, start in self.roots if pid in processes and processes[pid].start == start}
         known = {pid for pid, stat in processes.items() if stat.key in self.deaths}
         for pid, stat in processes.items():
-            if self.terminal and stat.terminal == self.terminal:
-                roots.add(pid)
-            elif pid not in roots and stat.pid != os.getpid() and proc.environment_of(pid, MARK) == self.session:
+            if pid != os.getpid() and pid not in roots and self._bears_a_sign(stat):
                 roots.add(pid)
         roots |= known
         found = proc.descendants(processes, roots, self.infrastructure | {os.getpid()})
         found.update({pid: processes[pid] for pid in roots})
         self.roots |= {stat.key for stat in found.values()}
         return found
+
+    def _bears_a_sign(self, stat: proc.Stat) -> bool:
+        if self.terminal and stat.terminal == self.terminal:
+            return True
+        return proc.environment_of(stat.pid, MARK) == self.session
 
     def see(self, stat: proc.Stat) -> Death:
         death = self.deaths.get(stat.key)
@@ -177,7 +184,12 @@ class Tree:
                 return
             for pid in range(last, newest, -1):
                 stat = proc.read_stat(pid)
-                if stat is not None and stat.state not in "ZX" and stat.key not in stopped and self._is_ours(stat, known):
+                if (
+                    stat is not None
+                    and stat.state not in "ZX"
+                    and stat.key not in stopped
+                    and self._is_ours(stat, known)
+                ):
                     self.signal(signal.SIGSTOP, {pid: stat})
                     stopped.add(stat.key)
                     known.add(pid)

@@ -52,7 +52,9 @@ class Archive:
             old = now - (session.ended_at or now) > settings.keep_days * _DAY
             if old or kept + size > settings.keep_bytes:
                 why = f"older than {settings.keep_days:g} days" if old else f"past {settings.keep_bytes} bytes"
-                rows.append({"id": session.id, "name": session.name, "ended_at": session.ended_at, "bytes": size, "why": why})
+                rows.append(
+                    {"id": session.id, "name": session.name, "ended_at": session.ended_at, "bytes": size, "why": why}
+                )
             else:
                 kept += size
         return rows[::-1]

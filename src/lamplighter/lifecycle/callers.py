@@ -77,7 +77,11 @@ class Callers:
         return caller or OPERATOR
 
     async def _inside(self, chain: list[proc.Stat]) -> Caller | None:
-        shims = {(lamp.session.shim.pid, lamp.session.shim.start): lamp.session.id for lamp in self.fleet.lamps.values() if lamp.session.shim}
+        shims = {
+            (lamp.session.shim.pid, lamp.session.shim.start): lamp.session.id
+            for lamp in self.fleet.lamps.values()
+            if lamp.session.shim
+        }
         below: proc.Stat | None = None
         for stat in chain:
             if stat.key in shims:
@@ -137,9 +141,9 @@ class Callers:
                 yield main
         for lamp in self.fleet.lamps.values():
             session = lamp.session
-            if session.main and session.shim and not session.holder_lost and lamp.guarantee != "kernel":
-                if not proc.is_alive(session.shim.pid, session.shim.start):
-                    yield session.main.start
+            at_risk = not session.holder_lost and lamp.guarantee != "kernel"
+            if session.main and session.shim and at_risk and not proc.is_alive(session.shim.pid, session.shim.start):
+                yield session.main.start
 
 
 def _session(identifier: str) -> Caller:

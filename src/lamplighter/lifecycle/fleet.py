@@ -25,7 +25,6 @@ from lamplighter.settings import Settings
 from lamplighter.store import events, sessions
 from lamplighter.store.database import Database
 
-
 log = logging.getLogger(__name__)
 
 
@@ -136,7 +135,9 @@ class Fleet:
 
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""
-        self.announce(await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail)))
+        self.announce(
+            await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail))
+        )
 
     async def note_if_possible(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event of something that must not wait for room on the disk."""
@@ -167,7 +168,9 @@ class Fleet:
         if named is not None:
             return named
         raise MissingError(
-            Code.NOT_FOUND, f"there is no session {ascii(word[:60])}", "lamp ls --all lists those that there are and were"
+            Code.NOT_FOUND,
+            f"there is no session {word[:60]!a}",
+            "lamp ls --all lists those that there are and were",
         )
 
     def _current(self, session: Session) -> Session:

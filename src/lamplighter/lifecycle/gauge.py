@@ -59,7 +59,8 @@ class Gauge:
             children.setdefault(stat.parent, []).append(stat)
         keeper_like = {shim for shim, _, _ in roots.values()}
         self._measures = {
-            session: self._sum(session, _members(processes, children, root, keeper_like), now) for session, root in roots.items()
+            session: self._sum(session, _members(processes, children, root, keeper_like), now)
+            for session, root in roots.items()
         }
         self._at = now
 

@@ -66,7 +66,9 @@ class Host:
         if lamp is None:
             return {"id": session}
         try:
-            return await self.undertaker.end(lamp.session, caller, "down --all", grace=grace, ask=True, key=f"down:{session}")
+            return await self.undertaker.end(
+                lamp.session, caller, "down --all", grace=grace, ask=True, key=f"down:{session}"
+            )
         except LampError as error:
             return {"id": session, "name": lamp.session.name, "error": error.document()}
 
@@ -89,16 +91,22 @@ class Host:
 
     def _cgroup(self) -> dict[str, Any]:
         if self.keeping.cgroup:
-            return _check("cgroup", "ok", f"each session has its own, under {self.keeping.cgroup}; a kill proves `kernel`")
+            return _check(
+                "cgroup", "ok", f"each session has its own, under {self.keeping.cgroup}; a kill proves `kernel`"
+            )
         if self.fleet.settings.cgroup == "off":
-            return _check("cgroup", "note", "switched off; a kill proves `tree`", "set cgroup = \"auto\" in the settings")
+            return _check("cgroup", "note", "switched off; a kill proves `tree`", 'set cgroup = "auto" in the settings')
         mend = "start the daemon in a scope of your own: systemd-run --user --scope -p Delegate=yes lamp up"
         return _check("cgroup", "note", "none can be made here; a kill proves `tree`", mend)
 
     def _disk(self) -> dict[str, Any]:
         free = shutil.disk_usage(self.fleet.settings.home.state).free
         state = "ok" if free > _LOW_DISK else "bad"
-        mend = "" if state == "ok" else "make room, or lamp prune --apply; sessions go on, but their output is lost when it is full"
+        mend = (
+            ""
+            if state == "ok"
+            else "make room, or lamp prune --apply; sessions go on, but their output is lost when it is full"
+        )
         return _check("disk", state, f"{free >> 20} MB free under {self.fleet.settings.home.state}", mend)
 
     def _folders(self) -> dict[str, Any]:
@@ -116,7 +124,9 @@ class Host:
             checks.append(_check("holders", "note", f"the first holder of {', '.join(lost[:5])} was lost", mend))
         left = [lamp.session.name for lamp in self.fleet.lamps.values() if lamp.phase == "survivors"]
         if left:
-            checks.append(_check("survivors", "bad", f"{', '.join(left[:5])} did not die", "lamp show names what is left and why"))
+            checks.append(
+                _check("survivors", "bad", f"{', '.join(left[:5])} did not die", "lamp show names what is left and why")
+            )
         return checks
 
     async def _store(self) -> list[dict[str, Any]]:
@@ -146,7 +156,9 @@ def _descriptors() -> dict[str, Any]:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     room = hard // 4
     if hard != resource.RLIM_INFINITY and room < 250:
-        return _check("descriptors", "note", f"{hard}: room for about {room} sessions", "raise the hard limit: ulimit -Hn")
+        return _check(
+            "descriptors", "note", f"{hard}: room for about {room} sessions", "raise the hard limit: ulimit -Hn"
+        )
     return _check("descriptors", "ok", f"at most {hard}")
 
 
@@ -156,7 +168,9 @@ def _linger() -> dict[str, Any]:
         return _check("linger", "ok", "no systemd: nothing ends your processes when you log out")
     if os.path.exists(f"/var/lib/systemd/linger/{user}"):
         return _check("linger", "ok", "on: your processes outlive your login")
-    return _check("linger", "note", "off: systemd may end your processes when you log out", f"loginctl enable-linger {user}")
+    return _check(
+        "linger", "note", "off: systemd may end your processes when you log out", f"loginctl enable-linger {user}"
+    )
 
 
 def _kill_user_processes() -> dict[str, Any]:
@@ -166,6 +180,10 @@ def _kill_user_processes() -> dict[str, Any]:
     except OSError:
         return _check("KillUserProcesses", "ok", "no logind settings here")
     if on:
-        return _check("KillUserProcesses", "bad", "yes: logging out ends every session", "set it to no in /etc/systemd/logind.conf, or enable linger")
+        return _check(
+            "KillUserProcesses",
+            "bad",
+            "yes: logging out ends every session",
+            "set it to no in /etc/systemd/logind.conf, or enable linger",
+        )
     return _check("KillUserProcesses", "ok", "no")
-

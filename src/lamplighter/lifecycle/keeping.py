@@ -31,7 +31,7 @@ class Keeping:
         self.process: tuple[int, int] | None = None
         self.reaper = 1
         self.cgroup: str | None = None
-        self.on_lost: Callable[[str, bool], None] = lambda session, child: None
+        self.on_lost: Callable[[str, bool], None] = lambda _session, _child: None
         self.on_renewed: Callable[[], Awaitable[None]] | None = None
         self._line: Line | None = None
         self._greeting: asyncio.Future[dict[str, Any]] | None = None
@@ -55,7 +55,9 @@ class Keeping:
         answer, _ = await (await self.line()).ask("held")
         return answer["held"]
 
-    async def hold(self, spec: dict[str, Any], shim: list[int], main: list[int], names: list[str], descriptors: list[int]) -> None:
+    async def hold(
+        self, spec: dict[str, Any], shim: list[int], main: list[int], names: list[str], descriptors: list[int]
+    ) -> None:
         await (await self.line()).ask("hold", descriptors, spec=spec, shim=shim, main=main, names=names)
 
     async def whose(self, pid: int, start: int) -> list[str]:
@@ -81,7 +83,9 @@ class Keeping:
             sock = connect(self.home.keeper_socket)
         if sock is None:
             raise UnavailableError(
-                Code.HOLDER_UNREACHABLE, "the keeper does not start", f"see {self.home.state}/keeper.log; lamp doctor says more"
+                Code.HOLDER_UNREACHABLE,
+                "the keeper does not start",
+                f"see {self.home.state}/keeper.log; lamp doctor says more",
             )
         self._greeting = asyncio.get_running_loop().create_future()
         line = Line(sock, "the keeper", self._heard, self._broken)

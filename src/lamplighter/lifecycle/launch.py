@@ -53,7 +53,9 @@ class Launch:
 class Launcher:
     """`adopt` gives a fresh line to whoever watches sessions."""
 
-    def __init__(self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, Any, dict[str, Any] | None], Line]) -> None:
+    def __init__(
+        self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, Any, dict[str, Any] | None], Line]
+    ) -> None:
         self.fleet = fleet
         self.keeping = keeping
         self.adopt = adopt
@@ -77,7 +79,12 @@ class Launcher:
             return session
         spec = read_json(f"{self.fleet.folder(session.id)}/launch.json")
         if spec is None:
-            raise await self._fail(session, UnavailableError(Code.OUTCOME_UNKNOWN, f"the start of {session.name} was interrupted", "start it again"))
+            raise await self._fail(
+                session,
+                UnavailableError(
+                    Code.OUTCOME_UNKNOWN, f"the start of {session.name} was interrupted", "start it again"
+                ),
+            )
         return await self._spawn(session, spec)
 
     def _now(self, session: Session) -> Session:
@@ -90,11 +97,17 @@ class Launcher:
             return lamp.session if lamp else None
         parent = await self.fleet.find(named)
         if not parent.alive:
-            raise ConflictError(Code.ENDED, f"{parent.name} ({parent.id}) has ended and can start nothing", "leave parent out, or name a living session")
+            raise ConflictError(
+                Code.ENDED,
+                f"{parent.name} ({parent.id}) has ended and can start nothing",
+                "leave parent out, or name a living session",
+            )
         if caller.rank is not Rank.OPERATOR and parent.id != caller.session:
             check(caller, Act.SEND, parent, parent.line)
         if caller.rank is Rank.UNKNOWN:
-            raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not start children of {parent.name}", "leave parent out")
+            raise ForbiddenError(
+                Code.FORBIDDEN, f"{caller.name} may not start children of {parent.name}", "leave parent out"
+            )
         return parent
 
     async def _intend(self, launch: Launch, cwd: str, parent: Session | None, caller: Caller, key: str) -> Session:
@@ -121,7 +134,9 @@ class Launcher:
             facts={"line": line} if line else {},
         )
         self._make_folder(session.id)
-        if not write_file(f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._spec(session, launch)).encode()):
+        if not write_file(
+            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._spec(session, launch)).encode()
+        ):
             self._remove_folder(session.id)
             raise _disk_full(self.fleet.folder(session.id))
         try:
@@ -136,7 +151,15 @@ class Launcher:
             if not sessions.insert(db, session):
                 return None
             sessions.keep_last_id(db, session.id)
-            return events.append(db, session.created_at, session.id, caller.name, "start", name=session.name, command=_shown(session.command))
+            return events.append(
+                db,
+                session.created_at,
+                session.id,
+                caller.name,
+                "start",
+                name=session.name,
+                command=_shown(session.command),
+            )
 
         if session.name in self.fleet.names:
             raise _name_taken(session.name, self.fleet.names[session.name])
@@ -221,7 +244,9 @@ class Launcher:
 
         def write(db: sqlite3.Connection) -> Any:
             sessions.delete(db, session.id)
-            return events.append(db, self.fleet.clock.now(), session.id, session.owner, "start failed", code=error.code.value)
+            return events.append(
+                db, self.fleet.clock.now(), session.id, session.owner, "start failed", code=error.code.value
+            )
 
         self.fleet.remove(session.id)
         self._remove_folder(session.id)
@@ -265,18 +290,22 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
 
 def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> None:
     if not command or not command[0]:
-        raise InputError(Code.EMPTY_COMMAND, "there is no command to start", "give one after --, as in lamp start -- bash")
+        raise InputError(
+            Code.EMPTY_COMMAND, "there is no command to start", "give one after --, as in lamp start -- bash"
+        )
     if any("\0" in word for word in (*command, *environment, *environment.values())):
-        raise InputError(Code.BAD_INPUT, "a command or variable has a NUL in it", "take it out; no program can be given one")
+        raise InputError(
+            Code.BAD_INPUT, "a command or variable has a NUL in it", "take it out; no program can be given one"
+        )
     for name in environment:
         if not name or "=" in name:
-            raise InputError(Code.BAD_INPUT, f"{ascii(name[:40])} cannot be the name of a variable", "give --env NAME=VALUE")
+            raise InputError(Code.BAD_INPUT, f"{name[:40]!a} cannot be the name of a variable", "give --env NAME=VALUE")
 
 
 def _check_folder(cwd: str | None) -> str:
     folder = cwd or os.path.expanduser("~")
     if not os.path.isabs(folder) or not os.path.isdir(folder):
-        raise InputError(Code.NO_SUCH_FOLDER, f"there is no folder {ascii(folder[:200])}", "give --cwd a folder that exists")
+        raise InputError(Code.NO_SUCH_FOLDER, f"there is no folder {folder[:200]!a}", "give --cwd a folder that exists")
     return folder
 
 
@@ -286,7 +315,7 @@ def _check_program(program: str, cwd: str, environment: dict[str, str]) -> None:
     if len(program) > 4096 or shutil.which(named, path=path) is None:
         raise InputError(
             Code.NO_SUCH_PROGRAM,
-            f"there is no program {ascii(program[:100])} to run" + ("" if "/" in program else " on the PATH"),
+            f"there is no program {program[:100]!a} to run" + ("" if "/" in program else " on the PATH"),
             "check its name, or give its full path; a shell's own words need a shell: lamp start -- sh -c '…'",
         )
 
@@ -298,7 +327,9 @@ def _shown(command: tuple[str, ...]) -> str:
 
 def _name_taken(name: str, by: str) -> ConflictError:
     return ConflictError(
-        Code.NAME_TAKEN, f"a living session is called {name} already: {by}", "choose another name, or end that one first"
+        Code.NAME_TAKEN,
+        f"a living session is called {name} already: {by}",
+        "choose another name, or end that one first",
     )
 
 
@@ -314,11 +345,14 @@ def _translated(error: Exception) -> LampError:
 
 def _exec_error(session: Session, outcome: dict[str, Any]) -> InputError:
     number = int(outcome["errno"] or 0)
-    reasons = {7: "the arguments and the environment are too long together", 8: "it is no program that this machine can run"}
+    reasons = {
+        7: "the arguments and the environment are too long together",
+        8: "it is no program that this machine can run",
+    }
     reason = reasons.get(number, os.strerror(number))
     return InputError(
         Code.START_FAILED,
-        f"{ascii(session.command[0][:100])} could not be started ({outcome['stage']}): {reason}",
+        f"{session.command[0][:100]!a} could not be started ({outcome['stage']}): {reason}",
         "make it executable, shorten the arguments, or give it its interpreter",
         errno=number,
         stage=outcome["stage"],

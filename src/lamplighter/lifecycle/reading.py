@@ -44,7 +44,11 @@ class Reading:
         desk = self._desk(session)
         ended = not session.alive
         async with desk.lock:
-            return {"id": session.id, "mode": "output", **await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended)}
+            return {
+                "id": session.id,
+                "mode": "output",
+                **await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended),
+            }
 
     async def raw(self, session: Session, cursor: int, limit: int = 1 << 20) -> tuple[bytes, int]:
         """Bytes from a cursor on, and the cursor after them."""
@@ -104,7 +108,12 @@ class Reading:
         if mode == "vt":
             return {**facts, "text": "", "base64": base64.b64encode(screen.vt()).decode()}
         shown = "\n".join(screen.text(lines))
-        return {**facts, "text": shown + "\n" if shown else "", "at": list(reversed(screen.cursor)), "title": screen.title or None}
+        return {
+            **facts,
+            "text": shown + "\n" if shown else "",
+            "at": list(reversed(screen.cursor)),
+            "title": screen.title or None,
+        }
 
     def _drawn(self, session: Session, desk: _Desk, offset: int) -> bytes:
         if session.driver is Driver.HEADLESS:
@@ -146,7 +155,9 @@ class Reading:
         with_screen = [name for name, desk in self._desks.items() if desk.screen is not None and not desk.lock.locked()]
         for name in with_screen[: max(0, len(with_screen) - _SCREENS)]:
             _close(self._desks.pop(name))
-        for name in [name for name, desk in self._desks.items() if not desk.lock.locked()][: max(0, len(self._desks) - _READERS)]:
+        for name in [name for name, desk in self._desks.items() if not desk.lock.locked()][
+            : max(0, len(self._desks) - _READERS)
+        ]:
             _close(self._desks.pop(name))
 
 

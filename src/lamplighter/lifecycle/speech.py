@@ -28,7 +28,9 @@ class Speech:
         self.fleet = fleet
         self.reading = reading
 
-    async def send(self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str) -> dict[str, Any]:
+    async def send(
+        self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
+    ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
         data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
         lamp = self._living(session)
@@ -114,7 +116,9 @@ class Speech:
         lamp = self.fleet.lamps.get(session.id)
         if lamp is None:
             raise ConflictError(
-                Code.ENDED, f"{session.name} ({session.id}) has ended", "lamp read shows its output, lamp show how it ended"
+                Code.ENDED,
+                f"{session.name} ({session.id}) has ended",
+                "lamp read shows its output, lamp show how it ended",
             )
         return lamp
 
@@ -145,5 +149,7 @@ async def first_of(*events: asyncio.Event) -> None:
 
 def _refused(session: Session, error: RefusedError) -> ConflictError | DeadlineError:
     if error.code == "BUSY":
-        return DeadlineError(Code.TIMEOUT, f"{session.name} does not read its input: {error}", "look at its screen with lamp read")
+        return DeadlineError(
+            Code.TIMEOUT, f"{session.name} does not read its input: {error}", "look at its screen with lamp read"
+        )
     return ConflictError(Code.ENDED, f"{session.name} ({session.id}): {error}", "lamp show says what it is doing")

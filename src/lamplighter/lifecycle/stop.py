@@ -80,7 +80,9 @@ class Undertaker:
             key=key,
         )
         action = "end" if ask else "kill"
-        await self.fleet.change(lamp.session.id, caller, action, lambda session: session.to_end(intent), reason=reason, grace=grace)
+        await self.fleet.change(
+            lamp.session.id, caller, action, lambda session: session.to_end(intent), reason=reason, grace=grace
+        )
 
     async def _hurry(self, lamp: Lamp, caller: Caller, grace: float) -> None:
         """A kill of what is being ended already: no more asking, and the shorter grace counts."""
@@ -193,7 +195,14 @@ class Undertaker:
         intent = lamp.session.intent
         await self._record(
             lamp,
-            Ending(self.fleet.clock.now(), intent.by if intent else DAEMON.name, why, How.LOST, lamp.session.exit, certificate),
+            Ending(
+                self.fleet.clock.now(),
+                intent.by if intent else DAEMON.name,
+                why,
+                How.LOST,
+                lamp.session.exit,
+                certificate,
+            ),
         )
 
     async def _kill_traced(self, lamp: Lamp, roots: set[tuple[int, int]]) -> Certificate:
@@ -234,7 +243,9 @@ class Undertaker:
             return _told(session, ending.how.value, ending.reason, ending.exit, ending.certificate.document())
         certificate = (lamp.certificate if lamp else None) or Certificate(Guarantee.BEST_EFFORT, 0.0).document()
         intent = session.intent
-        return _told(session, intent.how.value if intent else "", intent.reason if intent else "", session.exit, certificate)
+        return _told(
+            session, intent.how.value if intent else "", intent.reason if intent else "", session.exit, certificate
+        )
 
     def _provisional(self, lamp: Lamp) -> dict[str, Any]:
         intent = lamp.session.intent

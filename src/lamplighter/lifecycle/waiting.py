@@ -26,7 +26,9 @@ class Waiting:
         self.reading = reading
         self.gauge = gauge
 
-    async def wait(self, session: Session, until: str, timeout: float | None, since: int | None, quiet: float) -> dict[str, Any]:
+    async def wait(
+        self, session: Session, until: str, timeout: float | None, since: int | None, quiet: float
+    ) -> dict[str, Any]:
         condition = self._condition(session, until, since, quiet)
         try:
             async with asyncio.timeout(timeout):
@@ -55,7 +57,11 @@ class Waiting:
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
         if text == until or not text:
-            raise InputError(Code.BAD_INPUT, f"nothing can be waited for that is called {ascii(until[:40])}", "wait for idle, ended or text=…")
+            raise InputError(
+                Code.BAD_INPUT,
+                f"nothing can be waited for that is called {until[:40]!a}",
+                "wait for idle, ended or text=…",
+            )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
 
     async def _until_ended(self, session: Session) -> int:
@@ -109,7 +115,11 @@ class Waiting:
         return lamp
 
     def _ended_first(self, session: Session, what: str) -> ConflictError:
-        return ConflictError(Code.ENDED, f"{session.name} ({session.id}) ended before it {what}", "lamp read and lamp show say what it did")
+        return ConflictError(
+            Code.ENDED,
+            f"{session.name} ({session.id}) ended before it {what}",
+            "lamp read and lamp show say what it did",
+        )
 
     def _quiet_for(self, lamp: Lamp) -> float:
         reading = self.fleet.reading(lamp.session.id)

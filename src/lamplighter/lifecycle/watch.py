@@ -39,8 +39,8 @@ class Watch:
         self.launcher = Launcher(fleet, keeping, self.adopt)
         self.undertaker = Undertaker(fleet, tasks)
         self.closing = False
-        self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda lamp, event: None
-        self.on_rolled: Callable[[Lamp], None] = lambda lamp: None
+        self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
+        self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None
         self._lost: dict[str, asyncio.Event] = {}
         self._finding: set[str] = set()
         self._adopters: dict[str, tuple[int, int] | None] = {}
@@ -62,7 +62,12 @@ class Watch:
 
     def adopt(self, session: str, sock: socket.socket, _: dict[str, Any] | None) -> Line:
         """Listen to a shim from now on."""
-        line = Line(sock, f"the shim of {session}", lambda event: self._heard(session, event), lambda: self._closed(session, line))
+        line = Line(
+            sock,
+            f"the shim of {session}",
+            lambda event: self._heard(session, event),
+            lambda: self._closed(session, line),
+        )
         lamp = self.fleet.lamps[session]
         lamp.line = line
         lamp.notify()

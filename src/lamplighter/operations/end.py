@@ -46,7 +46,9 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     session = await call.app.permitted(call.caller, Act.END, request.session)
     grace = parse_duration(request.grace, "grace")
     return Ended.model_validate(
-        await call.app.undertaker.end(session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone)
+        await call.app.undertaker.end(
+            session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone
+        )
     )
 
 
@@ -62,7 +64,9 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     if not request.force:
         await call.app.portrait.refuse_active(session)
     return Ended.model_validate(
-        await call.app.undertaker.end(session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone)
+        await call.app.undertaker.end(
+            session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone
+        )
     )
 
 

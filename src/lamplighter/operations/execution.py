@@ -34,13 +34,19 @@ class Execution:
         """The result as a document. What changes something goes on when whoever asked is gone."""
         operation = OPERATIONS.get(name)
         if operation is None:
-            raise InputError(Code.BAD_INPUT, f"there is no operation {ascii(name[:60])}", f"there are {', '.join(OPERATIONS)}")
+            raise InputError(
+                Code.BAD_INPUT, f"there is no operation {name[:60]!a}", f"there are {', '.join(OPERATIONS)}"
+            )
         check(call.caller, Act.READ, None, [])
         request = operation.parse(arguments)
         if not operation.changes:
             return _document(await operation.run(call, request))
         if not call.key or len(call.key) > _KEY_LENGTH:
-            raise InputError(Code.BAD_INPUT, "a change needs a key of 1 to 200 characters", "send a random one, and the same one to retry")
+            raise InputError(
+                Code.BAD_INPUT,
+                "a change needs a key of 1 to 200 characters",
+                "send a random one, and the same one to retry",
+            )
         running = self._running.get(call.key)
         if running is None:
             running = self.app.tasks.begin(self._once(operation, request, arguments, call), f"{name} {call.key}")
@@ -50,7 +56,9 @@ class Execution:
         await self._claim(operation, arguments, call)  # the same question by the same caller, or KEY_REUSED
         return await asyncio.shield(running)
 
-    async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+    async def _once(
+        self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call
+    ) -> dict[str, Any]:
         kept = await self._claim(operation, arguments, call)
         if kept is not None and kept.state == "done":
             return json.loads(kept.result or "{}")
@@ -74,7 +82,11 @@ class Execution:
             return calls.claim(db, wanted, now)
 
         kept = await self.app.store.write(write)
-        if kept is not None and (kept.operation, kept.caller, kept.digest) != (wanted.operation, wanted.caller, wanted.digest):
+        if kept is not None and (kept.operation, kept.caller, kept.digest) != (
+            wanted.operation,
+            wanted.caller,
+            wanted.digest,
+        ):
             raise ConflictError(Code.KEY_REUSED, "this key was used for another call", "use a new key for a new call")
         return kept
 

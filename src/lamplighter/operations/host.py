@@ -30,7 +30,7 @@ class Status(Result):
 
 
 @operation(command="status", group="machine")
-async def get_status(call: Call, request: Nothing) -> Status:
+async def get_status(call: Call, _: Nothing) -> Status:
     """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
     return Status.model_validate(await call.app.host.status(call.caller))
 
@@ -48,7 +48,7 @@ class Checkup(Result):
 
 
 @operation(command="doctor", group="machine")
-async def check_host(call: Call, request: Nothing) -> Checkup:
+async def check_host(call: Call, _: Nothing) -> Checkup:
     """Check what this machine offers, what guarantee a kill has here, what is broken and how to mend it."""
     return Checkup.model_validate(await call.app.host.checkup())
 
@@ -101,7 +101,7 @@ class Overview(Result):
 
 
 @operation(command=None, group="sessions")
-async def get_overview(call: Call, request: Nothing) -> Overview:
+async def get_overview(call: Call, _: Nothing) -> Overview:
     """What runs, what waits for you, what to do next."""
     listed = await call.app.portrait.list(ended=False, limit=10_000)
     return Overview(sessions=listed.sessions, caller=call.caller.name)

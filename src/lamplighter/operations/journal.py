@@ -10,6 +10,7 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.operations.views import EventView, moment
 from lamplighter.store import events
 
+
 class Journal:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet

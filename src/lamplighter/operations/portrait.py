@@ -11,7 +11,15 @@ from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge, Measure
-from lamplighter.operations.views import CertificateView, EndingView, ProcessView, SessionDetail, Sessions, SessionView, moment
+from lamplighter.operations.views import (
+    CertificateView,
+    EndingView,
+    ProcessView,
+    SessionDetail,
+    Sessions,
+    SessionView,
+    moment,
+)
 from lamplighter.store import sessions
 
 _NOTHING = Measure()
@@ -145,14 +153,24 @@ def _age(now: float, at: float) -> float | None:
 
 def _process(stat: proc.Stat) -> ProcessView:
     return ProcessView(
-        pid=stat.pid, parent=stat.parent, command=proc.command_of(stat.pid), state=stat.state, memory=stat.memory, cpu=stat.cpu
+        pid=stat.pid,
+        parent=stat.parent,
+        command=proc.command_of(stat.pid),
+        state=stat.state,
+        memory=stat.memory,
+        cpu=stat.cpu,
     )
 
 
 def _intent(session: Session) -> dict[str, Any] | None:
     if session.intent is None:
         return None
-    return {"by": session.intent.by, "reason": session.intent.reason, "at": moment(session.intent.at), "how": session.intent.how.value}
+    return {
+        "by": session.intent.by,
+        "reason": session.intent.reason,
+        "at": moment(session.intent.at),
+        "how": session.intent.how.value,
+    }
 
 
 def _ending(session: Session) -> EndingView | None:

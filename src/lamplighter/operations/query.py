@@ -11,7 +11,9 @@ from lamplighter.operations.views import EventView, SessionDetail, Sessions
 
 class ListSessions(Request):
     all: bool = Field(False, description="also those that have ended")
-    limit: int = Field(10_000, ge=1, le=100_000, description="at most this many, the newest", json_schema_extra={"hidden": True})
+    limit: int = Field(
+        10_000, ge=1, le=100_000, description="at most this many, the newest", json_schema_extra={"hidden": True}
+    )
 
 
 @operation(command="ls", group="sessions")

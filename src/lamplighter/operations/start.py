@@ -12,7 +12,9 @@ from lamplighter.operations.operation import Request, Result, operation
 
 class StartSession(Request):
     command: list[str] = Field(description="the program and its arguments, run as they are, by no shell")
-    name: str | None = Field(None, description="what to call it; unique among the living; made from the command if left out")
+    name: str | None = Field(
+        None, description="what to call it; unique among the living; made from the command if left out"
+    )
     kind: Kind = Field(Kind.TASK, description="what it is for")
     parent: str | None = Field(None, description="the session it belongs to; by default the one that asks")
     cwd: str | None = Field(None, description="the folder it starts in; by default the caller's")
@@ -25,7 +27,9 @@ class StartSession(Request):
     environment: dict[str, str] | None = Field(
         None, description="the caller's environment", json_schema_extra={"hidden": True}
     )
-    umask: int | None = Field(None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True})
+    umask: int | None = Field(
+        None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True}
+    )
     bound: bool = Field(
         False, description="end it when the client that runs it goes away", json_schema_extra={"hidden": True}
     )

@@ -14,7 +14,9 @@ from lamplighter.operations.operation import Request, Result, operation
 
 class SendInput(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    text: str = Field(description="what to type, sent literally; with keys: names of keys, such as Up, C-c or Enter, apart by spaces")
+    text: str = Field(
+        description="what to type, sent literally; with keys: names of keys, such as Up, C-c or Enter, apart by spaces"
+    )
     keys: bool = Field(False, description="the text names keys")
     enter: bool = Field(True, description="press Enter after the text; keys never get one")
 
@@ -33,14 +35,17 @@ async def send_input(call: Call, request: SendInput) -> Sent:
     """
     session = await call.app.permitted(call.caller, Act.SEND, request.session)
     return Sent.model_validate(
-        await call.app.speech.send(session, request.text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key)
+        await call.app.speech.send(
+            session, request.text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key
+        )
     )
 
 
 class ReadOutput(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
     mode: Literal["screen", "output", "cast", "vt"] = Field(
-        "screen", description="screen: what a person would see now; output: the log by cursor; cast: a recording for asciinema"
+        "screen",
+        description="screen: what a person would see now; output: the log by cursor; cast: a recording for asciinema",
     )
     lines: int | None = Field(None, ge=1, le=1_000_000, description="only the last N lines")
     since: int | None = Field(None, ge=0, description="output from this cursor on")
@@ -60,7 +65,9 @@ class Output(Result):
     cols: int | None = None
     at: list[int] | None = Field(None, description="the cursor on the screen: column, row, from 0")
     title: str | None = None
-    base64: str | None = Field(None, description="the bytes, where they are not text", json_schema_extra={"hidden": True})
+    base64: str | None = Field(
+        None, description="the bytes, where they are not text", json_schema_extra={"hidden": True}
+    )
 
 
 @operation(command="read", group="sessions", positional=("session",))
@@ -71,7 +78,9 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
     that have ended, as long as their log is kept.
     """
     session = await call.app.find(request.session)
-    async for page in call.app.speech.read(session, request.mode, request.lines, request.since, request.limit, request.follow):
+    async for page in call.app.speech.read(
+        session, request.mode, request.lines, request.since, request.limit, request.follow
+    ):
         if not request.follow:
             return Output.model_validate(page)
         await call.emit(Output.model_validate(page))
@@ -109,8 +118,12 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
 
 class AttachSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    rows: int | None = Field(None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True})
-    cols: int | None = Field(None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True})
+    rows: int | None = Field(
+        None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
+    )
+    cols: int | None = Field(
+        None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
+    )
     read_only: bool = Field(False, description="watch without typing")
     bound: bool = Field(False, description="the session ends with this client", json_schema_extra={"hidden": True})
 
@@ -122,7 +135,9 @@ class Attached(Result):
     offset: int = Field(description="where the live output begins; the screen stands for all before it")
     rows: int
     cols: int
-    screen: str = Field(description="bytes, as base64, that draw the screen as it is", json_schema_extra={"hidden": True})
+    screen: str = Field(
+        description="bytes, as base64, that draw the screen as it is", json_schema_extra={"hidden": True}
+    )
 
 
 @operation(command="attach", group="sessions", positional=("session",))

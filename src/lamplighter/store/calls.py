@@ -24,7 +24,8 @@ def claim(db: sqlite3.Connection, call: KeptCall, at: float) -> KeptCall | None:
     if row is not None:
         return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["state"], row["result"])
     db.execute(
-        "INSERT INTO calls VALUES (?, ?, ?, ?, 'claimed', NULL, ?)", (call.key, call.operation, call.caller, call.digest, at)
+        "INSERT INTO calls VALUES (?, ?, ?, ?, 'claimed', NULL, ?)",
+        (call.key, call.operation, call.caller, call.digest, at),
     )
     return None
 

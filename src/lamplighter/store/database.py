@@ -87,7 +87,9 @@ def _translated(work: Callable[[], T], path: str) -> T:
         text = str(error)
         if "locked" in text or "busy" in text:
             raise UnavailableError(
-                Code.STORE_BUSY, f"the store is locked by another process: {path}", "try again; sessions go on meanwhile"
+                Code.STORE_BUSY,
+                f"the store is locked by another process: {path}",
+                "try again; sessions go on meanwhile",
             ) from error
         if "full" in text or "I/O" in text or "readonly" in text or "unable to open" in text:
             raise UnavailableError(

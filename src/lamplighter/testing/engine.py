@@ -106,7 +106,13 @@ class Engine:
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """The real command, in a process of its own."""
         command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *arguments]
-        given = {"capture_output": True, "text": True, "env": self.environment, "timeout": 60, "stdin": subprocess.DEVNULL}
+        given = {
+            "capture_output": True,
+            "text": True,
+            "env": self.environment,
+            "timeout": 60,
+            "stdin": subprocess.DEVNULL,
+        }
         if "input" in options:
             del given["stdin"]
         return subprocess.run(command, check=False, **{**given, **options})
