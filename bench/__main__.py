@@ -1,4 +1,4 @@
-"""`python -m bench [NAME…] [--quick] [--write]`: measure, print the table, and with --write keep it in docs/benchmarks.md."""
+"""`python -m bench [NAME…] [--quick] [--write]`: measure, print the table, and keep it in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -20,10 +20,10 @@ NAMES = ("start", "hold", "echo", "output", "printing", "kill", "command")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _INTRODUCTION = """# Benchmarks
 
-Made by `make bench`, which ends with `python -m bench --write` when the table is to be kept. Everything is measured side by side in one
-run, interleaved and repeated: read the ratios, the times are this machine's. Medians, with quartiles in brackets (with fewer
-than eight values: the least and the greatest). CPU is what the scheduler gave to the processes concerned, user and system; PSS
-is what a process has alone and its part of what it shares.
+`make bench` measures this anew; `python -m bench --write` keeps the table here. Everything is measured side by side
+in one run, interleaved and repeated: read the ratios, the times are this machine's. Medians, with the quartiles in
+brackets (with fewer than eight values: the least and the greatest). CPU is what the scheduler gave to the processes
+concerned, user and system. PSS is what a process has alone and its part of what it shares.
 """
 
 
@@ -49,11 +49,15 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="Measure Lamplighter side by side with tmux.")
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []], help=", ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="a look at all of it in 90 seconds")
     parser.add_argument("--write", action="store_true", help="keep the table in docs/benchmarks.md")
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    unknown = set(options.names) - set(NAMES)
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    return options
 
 
 def _take(name: str, scale: Scale, table: Table, seconds: float) -> None:
@@ -72,7 +76,7 @@ def _take(name: str, scale: Scale, table: Table, seconds: float) -> None:
 
 
 @contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
+def _at_most(seconds: float) -> Generator[None]:
     """TimeoutError in the middle of whatever is under way; what it had begun is ended on the way out."""
 
     def give_up(_number: int, _frame: FrameType | None) -> None:

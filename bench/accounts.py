@@ -14,8 +14,8 @@ _PROCESS_CLOCK = 2  # CPUCLOCK_SCHED: the time that the scheduler gave to all th
 def cpu_of(pid: int) -> float:
     """CPU seconds of a living process, user and system, to the nanosecond; 0 when it is gone.
 
-    /proc/PID/stat has the same two numbers in ticks of 10 ms, rounded down: a thousand shims that took 4 ms each would be
-    a thousand times nothing.
+    /proc/PID/stat has the same in ticks of 10 ms, rounded down: a thousand shims of 4 ms each would be a
+    thousand times nothing.
     """
     try:
         return time.clock_gettime((~pid << 3) | _PROCESS_CLOCK)

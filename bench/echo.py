@@ -12,14 +12,13 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from lamplighter.holder.wire import OUTPUT, Frames, pack_input, unpack_output
-
 from bench.lamps import Lamps, Warm, lamps
 from bench.peers import Control, Tmux, control, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
+from lamplighter.holder.wire import OUTPUT, Frames, pack_input, unpack_output
 
-Echo = Callable[[str], None]  # types a text and returns when it was heard
+Echo = Callable[[str], None]  # types a text and returns as soon as it was heard
 
 
 def measure(scale: Scale) -> Iterator[Row]:
@@ -58,15 +57,14 @@ def _timed(echo: Echo, text: str) -> float:
 
 def _followed(ours: Lamps, session: str) -> Echo:
     """One connection types, another follows the output."""
-    listener = Warm(ours.engine)
+    typist, listener = Warm(ours.engine), Warm(ours.engine)
     listener.ask("read_output", session=session, mode="output", follow=True)
     listener.message()
 
     def echo(text: str) -> None:
-        number = ours.warm.ask("send_input", session=session, text=text, enter=False)
+        # Its answer is not waited for: the echo may well be here before it.
+        typist.ask("send_input", session=session, text=text, enter=False)
         _listen(text, lambda: listener.message().get("item", {}).get("text", ""))
-        while ours.warm.message()["id"] != number:
-            pass
 
     return echo
 

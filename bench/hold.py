@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bench.accounts import cpu_of, private_of, pss_of
 from bench.lamps import Lamps, lamps
 from bench.peers import Tmux, control, tmux
+from bench.printing import shares_of
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
 
@@ -41,13 +42,11 @@ def _memory(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
 
 
 def _idle(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
-    """Nobody asks for anything meanwhile; both sides over the same stretch of time."""
-    before, peer_before, began = ours.holders_cpu(), server.holders_cpu(), time.perf_counter()
-    time.sleep(scale.idle_seconds)
-    used, peer_used = ours.holders_cpu() - before, server.holders_cpu() - peer_before
-    share = 100 / (time.perf_counter() - began)
-    name = f"{scale.held:,} held: idle CPU, of one core over {scale.idle_seconds:g} s"
-    yield Row(name, Sample([used * share], "%"), Sample([peer_used * share], "%"), "tmux server", Target(1.0))
+    """Nobody asks for anything meanwhile; both sides over the same stretches of time."""
+    found = [shares_of(ours, server, scale.idle_seconds) for _ in range(scale.idle_rounds)]
+    mine, its = Sample([one for one, _ in found], "%"), Sample([one for _, one in found], "%")
+    name = f"{scale.held:,} held: idle CPU of one core, over {scale.idle_seconds * scale.idle_rounds:g} s"
+    yield Row(name, mine, its, "tmux server", Target(1.0))
 
 
 def _listing(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:

@@ -1,26 +1,39 @@
 """Killing trees that do not want to die: how long until the death is proven, and who is still there after it.
 
-The survivors are counted by what /proc says of the marked processes, on both sides alike and with nothing of the product.
+Survivors are counted by what /proc says of the marked processes, on both sides alike, with nothing of the product.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-
-from lamplighter.testing.engine import ESCAPEES
-from lamplighter.testing.processes import end_marked, marked, none_left, wait_until
 
 from bench.lamps import Lamps, lamps
 from bench.peers import Tmux, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
+from lamplighter.holder import cgroup
+from lamplighter.testing.engine import ESCAPEES
+from lamplighter.testing.processes import end_marked, marked, none_left, wait_until
 
-TEN = ("nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon", "daemon-scrubbed", "hopper")
-_PATHS = {"kernel": {}, "tree": {"LAMPLIGHTER_CGROUP": "off"}}
+TEN = (
+    "nohup",
+    "deaf",
+    "stopped",
+    "background",
+    "orphan",
+    "setsid",
+    "setsid-scrubbed",
+    "daemon",
+    "daemon-scrubbed",
+    "hopper",
+)
+_PATHS: dict[str, dict[str, str]] = {"kernel": {}, "tree": {"LAMPLIGHTER_CGROUP": "off"}}
 _SETTLE_SECONDS = 2.0  # for tmux, whose kill-session returns before anything has died
 
 
@@ -28,18 +41,28 @@ def measure(scale: Scale) -> Iterator[Row]:
     mark = f"mark-{uuid.uuid4().hex}"
     try:
         yield from _trees(scale, mark)
-        for path in _PATHS:
+        for path in _paths():
             yield from _forests(scale, path, mark)
     finally:
         end_marked(mark)
 
 
+def _paths() -> list[str]:
+    """The tree path is there always, the kernel's where a cgroup can be made."""
+    base = cgroup.make_base(f"lamplighter-probe-{os.getpid()}")
+    if base is None:
+        return ["tree"]
+    os.rmdir(base)
+    return ["kernel", "tree"]
+
+
 def _trees(scale: Scale, mark: str) -> Iterator[Row]:
     """One tree at a time: each path of ours and tmux in turn."""
-    with lamps(**_PATHS["kernel"]) as kernel, lamps(**_PATHS["tree"]) as tree, tmux() as server:
-        sides = {"kernel": kernel, "tree": tree}
-        times: dict[str, list[float]] = {"kernel": [], "tree": [], "tmux": []}
-        left: dict[str, list[float]] = {"kernel": [], "tree": [], "tmux": []}
+    with ExitStack() as stack:
+        server = stack.enter_context(tmux())
+        sides = {path: stack.enter_context(lamps(**_PATHS[path])) for path in _paths()}
+        times: dict[str, list[float]] = {path: [] for path in (*sides, "tmux")}
+        left: dict[str, list[float]] = {path: [] for path in (*sides, "tmux")}
         for number in range(scale.trees):
             for path, ours in sides.items():
                 token = f"{mark}-{path}-{number}"
@@ -49,10 +72,12 @@ def _trees(scale: Scale, mark: str) -> Iterator[Row]:
             times["tmux"].append(_kill_in_tmux(server, token))
             wait_until(lambda token=token: none_left(token), _SETTLE_SECONDS)
             left["tmux"].append(_survivors(token))
-    peer = "tmux kill-session, which proves nothing"
+    its_time, its_left = Sample(times["tmux"], "s"), Sample(left["tmux"], "processes")
     for path in sides:
-        yield Row(f"ten escapees dead and proven, {path}", Sample(times[path], "s"), Sample(times["tmux"], "s"), peer, Target(0.5))
-        yield Row(f"survivors of eleven, {path}", Sample(left[path], ""), Sample(left["tmux"], ""), "tmux kill-session", Target(0))
+        name, took = f"ten escapees dead and proven, {path}", Sample(times[path], "s")
+        yield Row(name, took, its_time, "tmux kill-session, which proves nothing", Target(0.5))
+        name, found = f"survivors of eleven, {path}", Sample(left[path], "processes")
+        yield Row(name, found, its_left, "tmux kill-session", Target(0))
 
 
 def _forests(scale: Scale, path: str, mark: str) -> Iterator[Row]:
@@ -65,7 +90,7 @@ def _forests(scale: Scale, path: str, mark: str) -> Iterator[Row]:
             times.append(_kill_forest(ours, scale.forest, token))
             left.append(_survivors(token))
     yield Row(f"{scale.forest} such sessions killed together, {path}", Sample(times, "s"), target=Target(3.0))
-    yield Row(f"survivors of {scale.forest * 11}, {path}", Sample(left, ""), target=Target(0))
+    yield Row(f"survivors of {scale.forest * 11}, {path}", Sample(left, "processes"), target=Target(0))
 
 
 def _kill_forest(ours: Lamps, size: int, token: str) -> float:

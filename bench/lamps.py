@@ -1,4 +1,4 @@
-"""A Lamplighter to measure: a daemon of its own, spoken to over one warm connection, and the processes that it is made of.
+"""A Lamplighter to measure: a daemon of its own, a warm connection to it, and the processes that it is made of.
 
 Speaks the front door's lines of JSON; knows nothing of what is measured.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from bench.accounts import cpu_of, cpu_of_all
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine, engine
 
-from bench.accounts import cpu_of, cpu_of_all
-
 COMMAND = ("cat", "-")
 _AT_ONCE = 4
+_REST_SECONDS = 0.1
 
 
 class Warm:
@@ -116,12 +117,18 @@ class Lamps:
         """All that the starts made run: holders, and the commands from their fork on."""
         return self.holders_cpu() + sum(cpu_of(session["pid"]) for session in self.sessions)
 
+    def rest(self) -> None:
+        """Until the daemon has done what it does on its own after a session printed or ended."""
+        used = -1.0
+        while used != (used := cpu_of(self.daemon())):
+            time.sleep(_REST_SECONDS)
+
     def close(self) -> None:
         self.warm.close()
 
 
 @contextmanager
-def lamps(**environment: str) -> Iterator[Lamps]:
+def lamps(**environment: str) -> Generator[Lamps]:
     """One that is warm: its first session has come and is counted by nobody."""
     with engine(**environment) as made:
         found = Lamps(made)

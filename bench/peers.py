@@ -1,4 +1,4 @@
-"""What Lamplighter is measured against: tmux, asked by a process each time or over a control connection, and a bare PTY loop.
+"""The peers: tmux, asked by a process each time or over a control connection; and a bare PTY loop.
 
 Each tmux has a server, a socket and an empty configuration of its own. Knows nothing of Lamplighter.
 """
@@ -12,12 +12,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from lamplighter.testing.processes import alive, inspect, wait_until
-
 from bench.accounts import cpu_of, cpu_of_all
+from lamplighter.testing.processes import alive, inspect, wait_until
 
 COMMAND = ("cat", "-")
 
@@ -37,9 +36,9 @@ class Tmux:
     def run(self, *arguments: str) -> str:
         """A command as users give it: a client process."""
         before = _children_cpu()
-        done = subprocess.run(
-            [*self._prefix, *arguments], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
-        )
+        command = [*self._prefix, *arguments]
+        nothing = subprocess.DEVNULL
+        done = subprocess.run(command, env=self.environment, stdin=nothing, capture_output=True, text=True, check=True)
         self.clients_cpu += _children_cpu() - before
         return done.stdout.strip()
 
@@ -124,7 +123,7 @@ class Control:
 
 
 @contextmanager
-def tmux() -> Iterator[Tmux]:
+def tmux() -> Generator[Tmux]:
     folder = tempfile.mkdtemp(prefix="bench-", dir="/tmp")  # short: a socket's path has a limit
     try:
         made = Tmux(folder)
@@ -137,7 +136,7 @@ def tmux() -> Iterator[Tmux]:
 
 
 @contextmanager
-def control(server: Tmux, session: str = "anchor") -> Iterator[Control]:
+def control(server: Tmux, session: str = "anchor") -> Generator[Control]:
     made = Control(server, session)
     try:
         yield made
@@ -146,7 +145,7 @@ def control(server: Tmux, session: str = "anchor") -> Iterator[Control]:
 
 
 @contextmanager
-def bare_terminal(command: Sequence[str]) -> Iterator[int]:
+def bare_terminal(command: Sequence[str]) -> Generator[int]:
     """A command on a PTY of its own, with nothing between; the master's descriptor."""
     pid, master = pty.fork()
     if pid == 0:

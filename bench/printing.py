@@ -6,12 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 
-from lamplighter.testing.processes import wait_until
-
 from bench.lamps import Lamps, lamps
 from bench.peers import Tmux, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
+from lamplighter.testing.processes import wait_until
 
 _LINES_A_SECOND = 10
 # Python and not a shell: a shell would fork a sleep for each line, and that would be all there is to see.
@@ -31,14 +30,10 @@ def measure(scale: Scale) -> Iterator[Row]:
         ours.start_many(scale.printers, *_COMMAND)
         names = [server.start(*_COMMAND) for _ in range(scale.printers)]
         _settle(ours, server, names)
-        held: list[float] = []
-        peer: list[float] = []
-        for _ in range(scale.printing_rounds):
-            mine, its = _window(scale, ours, server)
-            held.append(mine)
-            peer.append(its)
-        name = f"{scale.printers} sessions × {_LINES_A_SECOND} lines/s: CPU of what holds them, of one core"
-        yield Row(name, Sample(held, "%"), Sample(peer, "%"), "tmux server", Target(1.0, of_ratio=True))
+        found = [shares_of(ours, server, scale.printing_seconds) for _ in range(scale.printing_rounds)]
+        mine, its = Sample([one for one, _ in found], "%"), Sample([one for _, one in found], "%")
+        name = f"{scale.printers} sessions × {_LINES_A_SECOND} lines/s: CPU of what holds them, of a core"
+        yield Row(name, mine, its, "tmux server", Target(1.0, of_ratio=True))
 
 
 def _settle(ours: Lamps, server: Tmux, names: list[str]) -> None:
@@ -48,9 +43,10 @@ def _settle(ours: Lamps, server: Tmux, names: list[str]) -> None:
     wait_until(lambda: "line 3" in server.run("capture-pane", "-p", "-t", names[-1]), 60.0)
 
 
-def _window(scale: Scale, ours: Lamps, server: Tmux) -> tuple[float, float]:
+def shares_of(ours: Lamps, server: Tmux, seconds: float) -> tuple[float, float]:
+    """Percent of a core that holding the sessions takes: ours, and tmux's."""
     before, peer_before, began = ours.holders_cpu(), server.holders_cpu(), time.perf_counter()
-    time.sleep(scale.printing_seconds)
+    time.sleep(seconds)
     used, peer_used = ours.holders_cpu() - before, server.holders_cpu() - peer_before
     share = 100 / (time.perf_counter() - began)
     return used * share, peer_used * share

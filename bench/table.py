@@ -95,7 +95,9 @@ class Table:
         lines = [HEADINGS, *(row.cells() for row in self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
         lines.insert(1, tuple("─" * width for width in widths))
-        shown = [" │ ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        shown = [
+            " │ ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
         return "\n".join([*shown, *self.failures])
 
     def markdown(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lamplighter.errors import Code, InputError
 
@@ -15,8 +15,7 @@ _SOCKET_PATH_BYTES = 103  # 104 with the closing NUL on macOS, 108 on Linux
 _LONGEST_SOCKET = "/s/00000000.sock"
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(NamedTuple):
     """The folders. `run` has the sockets, `state` the store and the logs, `config` the settings file."""
 
     state: str

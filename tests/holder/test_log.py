@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.holder.log import (
+from lamplighter.holder.log import LogWriter
+from lamplighter.holder.log_reader import Gap, LogReader, Page
+from lamplighter.holder.segments import (
     EXIT,
     GAP,
     HEADER,
@@ -24,10 +26,6 @@ from lamplighter.holder.log import (
     SIZE,
     STDERR,
     STDOUT,
-    Gap,
-    LogReader,
-    LogWriter,
-    Page,
     segments,
 )
 

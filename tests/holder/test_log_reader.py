@@ -11,23 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamplighter.holder import log_reader
-from lamplighter.holder.log import (
-    EXIT,
-    HEADER,
-    INPUT,
-    NO_STREAM,
-    OUTPUT,
-    RESIZE,
-    SIZE,
-    STDERR,
-    STDOUT,
-    Chunk,
-    Gap,
-    LogReader,
-    LogWriter,
-    Page,
-    segments,
-)
+from lamplighter.holder.log import LogWriter
+from lamplighter.holder.log_reader import Chunk, Gap, LogReader, Page
+from lamplighter.holder.segments import EXIT, HEADER, INPUT, NO_STREAM, OUTPUT, RESIZE, SIZE, STDERR, STDOUT, segments
 
 SMALL = 1024
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lamplighter.holder.log import NO_STREAM, RESIZE, SIZE, STDERR, STDOUT, LogWriter, segments
+from lamplighter.holder.log import LogWriter
+from lamplighter.holder.segments import NO_STREAM, RESIZE, SIZE, STDERR, STDOUT, segments
 from lamplighter.replay import keyframes
 from lamplighter.replay.emulator import Emulator
 from lamplighter.replay.screen import Screen

@@ -58,7 +58,10 @@ class Intent:
 
     @staticmethod
     def from_document(document: dict[str, Any] | None) -> Intent | None:
-        return Intent(**{**document, "how": How(document["how"])}) if document else None
+        if not document:
+            return None
+        values: dict[str, Any] = {**document, "how": How(document["how"])}
+        return Intent(**values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ def _is_busy(seen: Evidence) -> bool:
 
 def _words(seen: Evidence) -> list[str]:
     words: list[str] = []
+    if seen.age < seen.quiet:
+        words.append(f"started {_ago(seen.age)}")
     if seen.output_age is not None:
         words.append(f"output {_ago(seen.output_age)}")
     if seen.input_age is not None:

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
@@ -140,14 +140,14 @@ class Visit:
 
 def _parse(line: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(line)
+        message: Any = json.loads(line)
     except (ValueError, RecursionError):
         message = None
-    if not isinstance(message, dict) or not isinstance(message.get("args", {}), dict):
+    if not isinstance(message, dict) or not isinstance(cast("dict[str, Any]", message).get("args", {}), dict):
         raise InputError(
             Code.BAD_INPUT, "that is no request", 'send a line of JSON: {"id": 1, "op": "list_sessions", "args": {}}'
         )
-    return message
+    return cast("dict[str, Any]", message)
 
 
 def _too_long() -> InputError:

@@ -6,9 +6,12 @@ a pipe would. Standard library only.
 
 from __future__ import annotations
 
+import select
+
 from lamplighter.holder.wire import Channel, pack_json, pack_output
 
 CREDIT = 1 << 20
+_PATIENCE_MS = 5000
 
 
 class Listener:
@@ -20,6 +23,7 @@ class Listener:
         self.lossless = lossless
         self.bound = bound
         self.read_only = read_only
+        self.confirmed = False
         self.skipped_from: int | None = None
 
     @property
@@ -45,9 +49,11 @@ class Audience:
         frame = pack_output(offset, stream, data)
         return [listener for listener in self.listeners if not self._pass(listener, offset, frame)]
 
-    def tell(self, message: dict[str, object]) -> list[Listener]:
+    def tell(self, message: dict[str, object], confirmed: bool = False) -> list[Listener]:
+        """Tell everybody, or those who have spoken; the ones who are gone come back."""
         frame = pack_json(message)
-        return [listener for listener in self.listeners if not listener.channel.send(frame)]
+        told = [listener for listener in self.listeners if listener.confirmed or not confirmed]
+        return [listener for listener in told if not listener.channel.send(frame)]
 
     def flush(self, listener: Listener, offset: int) -> bool:
         """It can take more; once it has caught up, tell it what it missed."""
@@ -58,6 +64,14 @@ class Audience:
             listener.skipped_from = None
             return listener.channel.send_json(missed)
         return True
+
+    def linger(self) -> None:
+        """Give everybody what is queued for them: as long as they read, at most five seconds without."""
+        for listener in [listener for listener in self.listeners if listener.channel.pending]:
+            poll = select.poll()
+            poll.register(listener.channel, select.POLLOUT)
+            while listener.channel.pending and poll.poll(_PATIENCE_MS) and listener.channel.flush():
+                pass
 
     def _pass(self, listener: Listener, offset: int, frame: bytes) -> bool:
         if listener.full and not listener.lossless:

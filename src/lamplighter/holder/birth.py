@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import resource
 import signal
 import struct
 import termios
-from typing import Any
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# What is ignored stays so in the program that is executed; handlers do not. Ours are these, whatever else was inherited.
+_IGNORED = tuple(
+    {signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ}
+    | {number for number in range(1, 32) if signal.getsignal(number) is signal.SIG_IGN}
+)
 STAGES = ("session", "streams", "folder", "execute")
 
 
@@ -58,30 +67,29 @@ def _become(
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
         for target, source in enumerate(streams):
             os.dup2(source, target)
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
-                _reset(number)
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
-        os.umask(spec["umask"])
+        orders = _read_orders(spec["folder"])
+        os.umask(orders["umask"])
         stage = 2
-        os.chdir(spec["cwd"])
+        os.chdir(orders["cwd"])
         stage = 3
         # Everything else that is open here has close-on-exec set; what a fork under way elsewhere left does not count.
         os.closerange(3, writer)
         os.closerange(writer + 1, 65536)
-        os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
+        os.execvpe(orders["argv"][0], orders["argv"], orders["env"])
     except OSError as error:
         os.write(writer, struct.pack("<ii", stage, error.errno or errno.EIO))
     finally:
         os._exit(127)
 
 
-def _reset(number: int) -> None:
-    try:
-        signal.signal(number, signal.SIG_DFL)
-    except (OSError, ValueError):
-        return  # a real-time signal that the C library keeps for itself
+def _read_orders(folder: str) -> dict[str, Any]:
+    """The command, its environment, folder and umask. Read only here, so that neither keeper nor shim ever holds them."""
+    with open(f"{folder}/launch.json", "rb") as file:
+        return json.loads(file.read())
 
 
 def set_size(terminal: int, rows: int, cols: int) -> None:

@@ -11,7 +11,8 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
+from typing import Any
 
 from lamplighter.holder import cgroup, identity, proc
 from lamplighter.holder.files import read_json
@@ -73,7 +74,7 @@ def _ask_for_daemon(run: str, state: str) -> int:
 
 
 @contextlib.contextmanager
-def _starting(run: str) -> Iterator[None]:
+def _starting(run: str) -> Generator[None]:
     """One starter at a time."""
     lock = os.open(f"{run}/start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -127,7 +128,7 @@ def _leave_session_cgroup() -> None:
             file.write("0")
 
 
-def ask(sock: socket.socket, request: dict[str, object]) -> dict[str, dict[str, str]] | None:
+def ask(sock: socket.socket, request: dict[str, object]) -> dict[str, Any] | None:
     """The answer to one request; None when the other side went away."""
     frames = Frames()
     with sock:
@@ -136,7 +137,7 @@ def ask(sock: socket.socket, request: dict[str, object]) -> dict[str, dict[str, 
             sock.sendall(pack_json(request))
             while data := sock.recv(65536):
                 for kind, payload in frames.feed(data):
-                    message = json.loads(payload) if kind == JSON else {}
+                    message: dict[str, Any] = json.loads(payload) if kind == JSON else {}
                     if message.get("n") == request["n"]:
                         return message
         except OSError:

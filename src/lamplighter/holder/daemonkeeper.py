@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any
 
 from lamplighter.holder import identity
 from lamplighter.holder.wire import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PAUSES = (0.0, 0.05, 0.2, 1.0, 5.0, 30.0, 60.0)
 _TELL_AFTER = 3

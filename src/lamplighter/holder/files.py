@@ -5,11 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def write_file(path: str, data: bytes) -> bool:
-    """Write beside it, then rename over it; the user's alone. False, with nothing left behind, when there is no room."""
+    """Write beside it, then rename over it; the user's alone. False, with nothing left behind, when there is no room.
+
+    Not forced onto the disk: what is lost with a power failure belongs to a boot that is over.
+    """
     draft = f"{path}.{os.getpid()}"
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -17,7 +23,6 @@ def write_file(path: str, data: bytes) -> bool:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.rename(draft, path)
@@ -32,7 +37,7 @@ def read_json(path: str) -> dict[str, Any] | None:
     """The document, or None when there is none or it is none."""
     try:
         with open(path, "rb") as file:
-            found = json.loads(file.read())
+            found: dict[str, Any] = json.loads(file.read())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if type(found) is dict else None

@@ -49,7 +49,7 @@ def spawn_keeper(run: str, state: str) -> int:
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "lamplighter.holder.keeper", run, state, "listener", "3"],
+            [*keeper_command(), run, state, "listener", "3"],
             clean_environment(),
             file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in given.items()],
             setsid=True,
@@ -59,6 +59,11 @@ def spawn_keeper(run: str, state: str) -> int:
         os.close(log)
         os.close(nothing)
         listener.close()
+
+
+def keeper_command() -> list[str]:
+    """How a keeper of this code is started: isolated and without `site`, so that it is small."""
+    return [sys.executable, "-I", "-S", f"{os.path.dirname(os.path.abspath(__file__))}/start.py"]
 
 
 def listen(path: str) -> socket.socket:
@@ -84,7 +89,6 @@ def clean_environment() -> dict[str, str]:
         "LOGNAME",
         "TMPDIR",
         "PYTHONPATH",
-        "PYTHONDONTWRITEBYTECODE",
     )
     folders = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
     ours = [name for name in os.environ if name.startswith("LAMPLIGHTER_") and name not in OF_A_SESSION]

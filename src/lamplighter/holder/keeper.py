@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import hashlib
 import json
 import os
 import resource
@@ -17,15 +16,21 @@ import select
 import signal
 import socket
 import sys
-import traceback
-from typing import Any
+import zlib
 
 from lamplighter.holder import cgroup, identity
 from lamplighter.holder.daemonkeeper import DaemonKeeper
+from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.nursery import Held, Nursery
 from lamplighter.holder.prctl import become_subreaper
+from lamplighter.holder.rehearsal import rehearse
 from lamplighter.holder.strays import Strays
+from lamplighter.holder.waking import drain, listen_for_children, wake_pipe
 from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, peer_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Keeper:
@@ -36,7 +41,7 @@ class Keeper:
         self.limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if saved is not None:
             self.limit = (saved["limit"], self.limit[1])
-        base = f"lamplighter-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
+        base = f"lamplighter-{zlib.crc32(run.encode()):08x}"
         self.cgroup = None if os.environ.get("LAMPLIGHTER_CGROUP") == "off" else cgroup.make_base(base)
         self.nursery = Nursery(self.limit, self.cgroup)
         self.code = code_version()
@@ -46,7 +51,7 @@ class Keeper:
         self.channels: list[Channel] = []
         self.peers: dict[Channel, int] = {}
         self.listener = socket.socket(fileno=listener)
-        self.wake = _wake_on_child()
+        self.wake = wake_pipe()
         self.leaving = False
         if saved is not None:
             self._restore(saved)
@@ -66,13 +71,12 @@ class Keeper:
                 try:
                     self._handle(descriptor, event)
                 except Exception:  # the keeper holds every session: it notes its own faults and goes on
-                    traceback.print_exc()
+                    tell_fault()
             self.daemon.proceed()
 
     def _handle(self, descriptor: int, event: int) -> None:
-        if descriptor == self.wake.fileno():
-            with contextlib.suppress(BlockingIOError):
-                self.wake.recv(4096)
+        if descriptor == self.wake:
+            drain(self.wake)
             self._reap()
         elif descriptor == self.listener.fileno():
             self._accept()
@@ -132,7 +136,11 @@ class Keeper:
 
     def _obey(self, channel: Channel, request: dict[str, Any]) -> None:
         operation = str(request.get("op"))
-        trusted = identity.is_ours(self.run, self.peers.get(channel, 0)) or channel in self.nursery.shim_channels()
+        peer = self.peers.get(channel, 0)
+        trusted = identity.is_ours(self.run, peer) or channel in self.nursery.shim_channels()
+        if operation == "eof":
+            held = self.nursery.held.get(str(request.get("session")))
+            trusted = held is not None and held.shim[0] == peer
         handler = getattr(self, f"_do_{operation}", None)
         if handler is None:
             self._answer(
@@ -145,7 +153,7 @@ class Keeper:
             try:
                 handler(channel, request)
             except (OSError, KeyError, ValueError, TypeError) as error:
-                traceback.print_exc()
+                tell_fault()
                 self._answer(channel, request, error={"code": "INTERNAL", "message": f"{operation}: {error!r}"})
 
     def _answer(self, channel: Channel, request: dict[str, Any], **answer: Any) -> None:
@@ -163,7 +171,11 @@ class Keeper:
         if spec["session"] in self.nursery.held:
             self._answer(channel, request, error={"code": "EXISTS", "message": "it is held already"})
             return
-        held, theirs = self.nursery.spawn(spec)
+        try:
+            held, theirs = self.nursery.spawn(spec)
+        except FileExistsError:
+            self._answer(channel, request, error={"code": "EXISTS", "message": "it was born already"})
+            return
         self._send_descriptor(channel, {"n": request["n"], "ok": {"shim": list(held.shim)}}, theirs)
 
     def _send_descriptor(self, channel: Channel, message: dict[str, Any], sock: socket.socket) -> None:
@@ -180,6 +192,11 @@ class Keeper:
             dict(zip(request["names"], descriptors, strict=True)),
         )
         self._answer(channel, request, ok={})
+
+    def _do_eof(self, channel: Channel, request: dict[str, Any]) -> None:
+        """From a shim: its session's input has ended."""
+        self.nursery.close_input(request["session"])
+        self._drop(channel)
 
     def _do_held(self, channel: Channel, request: dict[str, Any]) -> None:
         """Which sessions it holds, and whose shim was lost."""
@@ -222,13 +239,8 @@ class Keeper:
         ):
             os.set_inheritable(descriptor, True)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.limit[1], self.limit[1]))
-        executable = request.get("executable") or sys.executable
-        environment = request.get("environment") or dict(os.environ)
-        os.execve(
-            executable,
-            [executable, "-m", "lamplighter.holder.keeper", self.run, self.state, "saved", str(memory)],
-            environment,
-        )
+        command = [*request["command"], self.run, self.state, "saved", str(memory)]
+        os.execve(command[0], command, request["environment"])
 
     def _restore(self, saved: dict[str, Any]) -> None:
         for document in saved["held"]:
@@ -288,22 +300,13 @@ class Keeper:
 
 def code_version() -> str:
     """A fingerprint of the holder's code as it is on disk now; another one means that an upgrade is due."""
-    digest = hashlib.sha256()
+    digest = 0
     folder = os.path.dirname(__file__)
     for name in sorted(os.listdir(folder)):
         if name.endswith(".py"):
             with open(f"{folder}/{name}", "rb") as file:
-                digest.update(file.read())
-    return digest.hexdigest()[:16]
-
-
-def _wake_on_child() -> socket.socket:
-    reader, writer = socket.socketpair()
-    reader.setblocking(False)
-    writer.setblocking(False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
-    return reader
+                digest = zlib.crc32(file.read(), digest)
+    return f"{digest:08x}"
 
 
 def _take_lock(run: str) -> int | None:
@@ -338,6 +341,8 @@ def main() -> None:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     become_subreaper("lamp-keeper")
+    listen_for_children()
+    rehearse(run)
     identity.record(run, "keeper", os.getpid())
     keeper = Keeper(run, state, lock, listener, saved)
     gc.collect()

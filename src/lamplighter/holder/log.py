@@ -10,34 +10,18 @@ import contextlib
 import errno
 import os
 
-from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import (
-    EXIT,
     GAP,
     HEADER,
-    INPUT,
     MAX_PAYLOAD,
     NO_STREAM,
     OUTPUT,
     RESIZE,
-    SIZE,
-    STDERR,
-    STDOUT,
-    Chunk,
-    Frame,
-    Gap,
-    Page,
     Segment,
     blocks,
     gap_payload,
-    gap_said,
     segments,
 )
-
-__all__ = [
-    "EXIT", "GAP", "HEADER", "INPUT", "LIMIT", "MAX_PAYLOAD", "NO_STREAM", "OUTPUT", "RESIZE", "SEGMENT", "SIZE",
-    "STDERR", "STDOUT", "Chunk", "Frame", "Gap", "LogReader", "LogWriter", "Page", "Segment", "gap_said", "segments",
-]  # fmt: skip
 
 LIMIT = 64 << 20
 SEGMENT = 8 << 20

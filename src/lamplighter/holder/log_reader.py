@@ -9,6 +9,7 @@ import contextlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from lamplighter.holder.segments import (
     BLOCK,
@@ -16,11 +17,6 @@ from lamplighter.holder.segments import (
     HEADER,
     NO_STREAM,
     OUTPUT,
-    Chunk,
-    Entry,
-    Frame,
-    Gap,
-    Page,
     Segment,
     blocks,
     gap_payload,
@@ -29,7 +25,47 @@ from lamplighter.holder.segments import (
     segments,
 )
 
+if TYPE_CHECKING:
+    from lamplighter.holder.segments import Entry
+
 _HEADER_SIZE = HEADER.size
+
+
+class Frame(NamedTuple):
+    kind: int
+    stream: int
+    offset: int
+    time: float
+    payload: bytes
+
+
+class Chunk(NamedTuple):
+    """Output of one stream without a break in it; `time` is when its first frame was written."""
+
+    offset: int
+    stream: int
+    time: float
+    data: bytes
+
+
+class Gap(NamedTuple):
+    offset: int
+    lost: int
+    why: str
+
+
+class Page(NamedTuple):
+    """What was read from `cursor` up to `next_cursor`; `end` says that there was nothing more to read."""
+
+    cursor: int
+    next_cursor: int
+    chunks: list[Chunk]
+    gaps: list[Gap]
+    end: bool
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(chunk.data for chunk in self.chunks)
 
 
 class LogReader:
@@ -137,7 +173,7 @@ class LogReader:
             return self._walk
         found = segments(self._folder)
         if found:
-            start = found[max(0, bisect_right(found, (cursor, 1 << 62)) - 1)].start
+            start = found[max(0, bisect_right(found, Segment(cursor, 1 << 62)) - 1)].start
             # Segments without output share their start with the next: begin with the first of them.
             chosen = next(segment for segment in found if segment.start == start)
             if self._segment is None or self._offset > cursor or self._segment < chosen:
@@ -183,7 +219,7 @@ class LogReader:
 
     def _following(self) -> Segment | None:
         found = segments(self._folder)
-        index = bisect_right(found, self._segment or (0, 0))
+        index = bisect_right(found, self._segment or Segment(0, 0))
         return found[index] if index < len(found) else None
 
     def _jump_reason(self) -> str:

@@ -9,20 +9,24 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from typing import NamedTuple
 
 _FORM = struct.Struct("<IIQddHH")
 _SIZE = 64
 _VERSION = 1
 
 
-class Reading(NamedTuple):
-    attached: int
-    offset: int
-    last_output: float
-    last_input: float
-    rows: int
-    cols: int
+class Reading:
+    """What a meter says."""
+
+    __slots__ = ("attached", "cols", "last_input", "last_output", "offset", "rows")
+
+    def __init__(self, attached: int, offset: int, last_output: float, last_input: float, rows: int, cols: int) -> None:
+        self.attached = attached
+        self.offset = offset
+        self.last_output = last_output
+        self.last_input = last_input
+        self.rows = rows
+        self.cols = cols
 
 
 class Meter:

@@ -9,39 +9,40 @@ import fcntl
 import itertools
 import json
 import os
-import pty
-import signal
 import socket
-import traceback
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import Any
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.birth import BirthError, give_birth, set_size
 from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.prctl import become_subreaper
 from lamplighter.holder.shim import Shim
 from lamplighter.holder.tree import MARK, Tree
 from lamplighter.holder.wire import Channel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _MOST_TAKEOVERS = 5
 _RECENT = 4096
 
 
-@dataclass
 class Held:
-    """A session as the keeper knows it."""
+    """A session as the keeper knows it. `lost` counts its shims that went before their time."""
 
-    session: str
-    spec: dict[str, Any]
-    shim: tuple[int, int]
-    streams: dict[str, int]
-    main: tuple[int, int] = (0, 0)
-    lost: int = 0
-    watch: int | None = None  # a pidfd, for a shim that is no child of this keeper
-    channel: Channel | None = field(default=None, repr=False)
+    def __init__(
+        self, spec: dict[str, Any], shim: tuple[int, int], streams: dict[str, int], main: tuple[int, int] = (0, 0)
+    ) -> None:
+        self.session: str = spec["session"]
+        self.spec = spec
+        self.shim = shim
+        self.streams = streams
+        self.main = main
+        self.lost = 0
+        self.watch: int | None = None  # a pidfd, for a shim that is no child of this keeper
+        self.channel: Channel | None = None
 
     def document(self) -> dict[str, Any]:
         return {"shim": list(self.shim), "lost": self.lost}
@@ -63,42 +64,38 @@ class Nursery:
         self.limit = limit
         self.cgroup = cgroup
         self.held: dict[str, Held] = {}
-        self.recent: OrderedDict[int, int] = OrderedDict()
+        self.recent: dict[int, int] = {}
 
     # -- a new session
 
     def spawn(self, spec: dict[str, Any]) -> tuple[Held, socket.socket]:
-        """Fork a shim, which forks the command. The socket that comes back speaks to the shim."""
+        """Fork a shim, which forks the command. The socket that comes back speaks to the shim. FileExistsError when this
+        session was born before: the one place that lets it be, and only once, whoever asks and however often."""
+        birth = f"{spec['folder']}/birth.json"
+        os.close(os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        listener = identity.listen(spec["socket"])
         ours, theirs = open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            _in_child(lambda: self._be_shim(spec, ours, theirs, shim_end), [*ours.values(), *theirs, shim_end.fileno()])
+            kept = [*ours.values(), *theirs, shim_end.fileno(), listener.fileno()]
+            _in_child(lambda: self._be_shim(spec, ours, theirs, listener, Channel(shim_end)), kept)
+        listener.close()
         shim_end.close()
         for descriptor in set(theirs):
             os.close(descriptor)
-        kept = {name: value for name, value in spec.items() if name not in ("env", "argv")}
-        if "stdin" in ours:
-            os.close(ours.pop("stdin"))  # the command must see the end of its input when the shim closes it
-        held = Held(spec["session"], kept, (pid, proc.start_of(pid) or 0), ours)
+        held = Held(spec, (pid, proc.start_of(pid) or 0), ours)
         self.held[held.session] = held
         return held, daemon_end
 
     def _be_shim(
-        self, spec: dict[str, Any], ours: dict[str, int], theirs: tuple[int, int, int], sock: socket.socket
+        self,
+        spec: dict[str, Any],
+        ours: dict[str, int],
+        theirs: tuple[int, int, int],
+        listener: socket.socket,
+        daemon: Channel,
     ) -> int:
-        channel = Channel(sock)
-        birth = f"{spec['folder']}/birth.json"
-        me = [os.getpid(), proc.start_of(os.getpid())]
-        try:
-            # The one place that lets a session be born, and only once, whoever asks and however often.
-            descriptor = os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            channel.send_json({"event": "failed", "stage": "birth", "errno": error.errno})
-            return 0
-        os.write(descriptor, json.dumps({"shim": me, "main": None}).encode())
-        os.close(descriptor)
-        listener = identity.listen(spec["socket"])
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if self.cgroup else None
         try:
             procs = cgroup.open_procs() if cgroup else None
@@ -107,18 +104,19 @@ class Nursery:
             if cgroup is not None:
                 cgroup.remove()
             os.unlink(spec["socket"])
-            os.unlink(birth)
+            os.unlink(f"{spec['folder']}/birth.json")
             stage = error.stage if isinstance(error, BirthError) else "cgroup"
             number = error.number if isinstance(error, BirthError) else error.errno
-            channel.send_json({"event": "failed", "stage": stage, "errno": number})
+            daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
         main = (pid, proc.start_of(pid) or 0)
         for descriptor in {*theirs, *([procs] if procs is not None else [])}:
             os.close(descriptor)
-        write_file(birth, json.dumps({"shim": me, "main": main}).encode())
-        shim = Shim({**spec, "env": {}, "argv": []}, ours, listener, Tree(spec["session"], cgroup), main, None)
-        channel.send_json({**shim.hello(), "event": "started"})
-        shim.controllers.append(channel)
+        shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
+        hello = shim.hello()
+        _write_birth(spec["folder"], hello["shim"], main, 0)
+        daemon.send_json({**hello, "event": "started"})
+        shim.controllers.append(daemon)
         shim.run()
         return 0
 
@@ -139,28 +137,25 @@ class Nursery:
         if held.channel is not None:
             held.channel.close()
         ours, theirs = socket.socketpair()
+        listener = identity.listen(held.spec["socket"])
         pid = os.fork()
         if pid == 0:
-            _in_child(lambda: self._be_substitute(held, roots, theirs), [*held.streams.values(), theirs.fileno()])
+            kept = [*held.streams.values(), theirs.fileno(), listener.fileno()]
+            _in_child(lambda: self._be_substitute(held, roots, listener, Channel(theirs)), kept)
+        listener.close()
         theirs.close()
         held.channel = Channel(ours)
         held.shim = (pid, proc.start_of(pid) or 0)
 
-    def _be_substitute(self, held: Held, roots: set[tuple[int, int]], sock: socket.socket) -> int:
-        spec = {**held.spec, "bound": False}
-        listener = identity.listen(spec["socket"])
+    def _be_substitute(self, held: Held, roots: set[tuple[int, int]], listener: socket.socket, keeper: Channel) -> int:
+        spec: dict[str, Any] = {**held.spec, "bound": False}
         folder = f"{self.cgroup}/{spec['session']}" if self.cgroup else None
         cgroup = Cgroup(folder) if folder and os.path.isdir(folder) else None
         tree = Tree(spec["session"], cgroup, _terminal_number(held.streams.get("terminal")))
         tree.adopted = True
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
-        write_file(
-            f"{spec['folder']}/birth.json",
-            json.dumps(
-                {"shim": [os.getpid(), proc.start_of(os.getpid())], "main": held.main, "lost": held.lost}
-            ).encode(),
-        )
-        shim = Shim(spec, dict(held.streams), listener, tree, held.main, Channel(sock))
+        shim = Shim(spec, dict(held.streams), listener, tree, held.main, keeper)
+        _write_birth(spec["folder"], shim.hello()["shim"], held.main, held.lost)
         if held.main[0] in self.recent:
             shim.exit = dict(proc.exit_of(self.recent[held.main[0]]))
         elif not proc.is_alive(*held.main):
@@ -171,11 +166,17 @@ class Nursery:
     def hold(self, spec: dict[str, Any], shim: tuple[int, int], main: tuple[int, int], streams: dict[str, int]) -> None:
         """Hold duplicates for a session whose shim another keeper forked; its loss is seen through a pidfd."""
         self.drop(spec["session"])
-        held = Held(spec["session"], spec, shim, streams, main)
+        held = Held(spec, shim, streams, main)
         held.watch = os.pidfd_open(shim[0])
         self.held[held.session] = held
 
     # -- looking after them
+
+    def close_input(self, session: str) -> None:
+        """The shim has closed the command's input: it sees the end of it once the duplicate is closed too."""
+        descriptor = self.held[session].streams.pop("stdin", None)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def watched(self) -> list[int]:
         return [held.watch for held in self.held.values() if held.watch is not None]
@@ -195,7 +196,7 @@ class Nursery:
         """A status that may turn out to be a session's, once it is known whose child it was."""
         self.recent[pid] = status
         while len(self.recent) > _RECENT:
-            self.recent.popitem(last=False)
+            del self.recent[next(iter(self.recent))]
 
     def drop(self, session: str) -> None:
         held = self.held.pop(session, None)
@@ -221,14 +222,8 @@ class Nursery:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """After an exec in place."""
-        held = Held(
-            saved["spec"]["session"],
-            saved["spec"],
-            tuple(saved["shim"]),
-            saved["streams"],
-            tuple(saved["main"]),
-            saved["lost"],
-        )
+        held = Held(saved["spec"], tuple(saved["shim"]), saved["streams"], tuple(saved["main"]))
+        held.lost = saved["lost"]
         if not saved["child"]:
             held.watch = os.pidfd_open(held.shim[0])
         if saved["channel"] is not None:
@@ -238,10 +233,15 @@ class Nursery:
             os.set_inheritable(descriptor, False)
 
 
+def _write_birth(folder: str, shim: list[int], main: tuple[int, int], lost: int) -> None:
+    """Who holds the session and what its command is, for whoever looks for it after a crash."""
+    write_file(f"{folder}/birth.json", json.dumps({"shim": shim, "main": main, "lost": lost}).encode())
+
+
 def open_streams(spec: dict[str, Any]) -> tuple[dict[str, int], tuple[int, int, int]]:
     """The shim's ends by name, and the command's standard input, output and error."""
     if spec["driver"] == "terminal":
-        master, slave = pty.openpty()
+        master, slave = os.openpty()
         set_size(master, spec["rows"], spec["cols"])
         os.set_blocking(master, False)
         return {"terminal": master}, (slave, slave, slave)
@@ -260,7 +260,7 @@ def _terminal_number(master: int | None) -> int:
     if master is None:
         return 0
     with contextlib.suppress(OSError):
-        device = os.stat(os.ptsname(master) if hasattr(os, "ptsname") else _ptsname(master)).st_rdev
+        device = os.stat(_ptsname(master)).st_rdev
         major, minor = os.major(device), os.minor(device)
         return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
     return 0
@@ -275,7 +275,6 @@ def _in_child(be: Any, keep: list[int]) -> None:
     """In a fresh fork: let go of all that is the keeper's or another session's, and be what is asked. Never returns."""
     status = 70
     try:
-        signal.set_wakeup_fd(-1)
         os.setsid()
         become_subreaper("lamp-shim")
         bounds = [2, *sorted(set(keep)), 1 << 20]
@@ -283,7 +282,7 @@ def _in_child(be: Any, keep: list[int]) -> None:
             os.closerange(before + 1, after)
         status = be()
     except BaseException:
-        traceback.print_exc()
+        tell_fault()
     finally:
         os._exit(status)
 

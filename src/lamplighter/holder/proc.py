@@ -10,25 +10,26 @@ import os
 import select
 import signal
 import time
-from typing import NamedTuple
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _MOST_PASSES = 10
 _PAGE = os.sysconf("SC_PAGESIZE")
 
 
-class Stat(NamedTuple):
+class Stat:
     """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good."""
 
-    pid: int
-    parent: int
-    state: str
-    group: int
-    session: int
-    terminal: int
-    start: int
-    cpu: float
-    memory: int
+    __slots__ = ("cpu", "memory", "parent", "pid", "session", "start", "state", "terminal")
+
+    def __init__(self, pid: int, fields: list[bytes]) -> None:
+        self.pid = pid
+        self.state = fields[0].decode()
+        self.parent = int(fields[1])
+        self.session = int(fields[3])
+        self.terminal = int(fields[4])
+        self.start = int(fields[19])
+        self.cpu = (int(fields[11]) + int(fields[12])) / _TICK
+        self.memory = int(fields[21]) * _PAGE
 
     @property
     def key(self) -> tuple[int, int]:
@@ -49,19 +50,7 @@ def read_stat(pid: int) -> Stat | None:
         os.close(descriptor)
     # The name in brackets can hold anything, brackets and spaces too: what follows the last bracket is fixed.
     fields = data[data.rfind(b")") + 2 :].split()
-    if len(fields) < 22:
-        return None
-    return Stat(
-        pid,
-        int(fields[1]),
-        fields[0].decode(),
-        int(fields[2]),
-        int(fields[3]),
-        int(fields[4]),
-        int(fields[19]),
-        (int(fields[11]) + int(fields[12])) / _TICK,
-        int(fields[21]) * _PAGE,
-    )
+    return Stat(pid, fields) if len(fields) >= 22 else None
 
 
 def start_of(pid: int) -> int | None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 OUTPUT, INPUT, RESIZE, GAP, EXIT = 1, 2, 3, 4, 5
 NO_STREAM, STDOUT, STDERR = 0, 1, 2
@@ -21,55 +24,36 @@ BLOCK = 256 << 10
 
 _HEADER_SIZE = HEADER.size
 
-Entry = tuple[int, int, int, float, int, int]  # kind, stream, offset, time, begin and end of the payload in its block
+if TYPE_CHECKING:
+    Entry = tuple[
+        int, int, int, float, int, int
+    ]  # kind, stream, offset, time, begin and end of the payload in its block
 
 
-class Segment(NamedTuple):
+class Segment:
     """One file of the log; their order is the order of the output."""
 
-    start: int
-    generation: int
+    __slots__ = ("generation", "start")
+
+    def __init__(self, start: int, generation: int) -> None:
+        self.start = start
+        self.generation = generation
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Segment) and (self.start, self.generation) == (other.start, other.generation)
+
+    def __lt__(self, other: Segment) -> bool:
+        return (self.start, self.generation) < (other.start, other.generation)
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.generation))
+
+    def __repr__(self) -> str:
+        return f"Segment({self.start}, {self.generation})"
 
     @property
     def name(self) -> str:
         return f"log-{self.start:020d}-{self.generation:04d}"
-
-
-class Frame(NamedTuple):
-    kind: int
-    stream: int
-    offset: int
-    time: float
-    payload: bytes
-
-
-class Chunk(NamedTuple):
-    """Output of one stream without a break in it; `time` is when its first frame was written."""
-
-    offset: int
-    stream: int
-    time: float
-    data: bytes
-
-
-class Gap(NamedTuple):
-    offset: int
-    lost: int
-    why: str
-
-
-class Page(NamedTuple):
-    """What was read from `cursor` up to `next_cursor`; `end` says that there was nothing more to read."""
-
-    cursor: int
-    next_cursor: int
-    chunks: list[Chunk]
-    gaps: list[Gap]
-    end: bool
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(chunk.data for chunk in self.chunks)
 
 
 def segments(folder: str) -> list[Segment]:
@@ -91,10 +75,9 @@ def gap_payload(lost: int, why: str, records: int = 0) -> bytes:
 
 def gap_said(payload: bytes) -> tuple[int, str]:
     """How many bytes a gap frame says were lost, and why; ValueError when it is not one."""
-    said = json.loads(payload)
-    if not isinstance(said, dict):
+    fields: dict[str, Any] = json.loads(payload)
+    if type(fields) is not dict:
         raise ValueError("a gap's payload is an object")
-    fields = cast("dict[str, Any]", said)
     lost = fields.get("lost")
     if not isinstance(lost, int) or lost < 0:
         raise ValueError("a gap says how much was lost")

@@ -6,7 +6,6 @@ What cannot be told belongs to several until all but one of those sessions are g
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import own_path
@@ -14,6 +13,10 @@ from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.files import read_json
 from lamplighter.holder.nursery import Nursery
 from lamplighter.holder.tree import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Strays:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
 
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MARK = "LAMPLIGHTER_SESSION"
 _FREEZE_SECONDS = 15.0

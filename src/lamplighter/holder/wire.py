@@ -6,13 +6,15 @@ added is added as new operations, fields and events that the other side may not 
 
 from __future__ import annotations
 
-import array
 import json
 import os
 import socket
 import struct
 from collections import deque
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WIRE = 1
 JSON, OUTPUT, INPUT = 1, 2, 3
@@ -48,10 +50,10 @@ def unpack_output(payload: bytes) -> tuple[int, int, bytes]:
 def parse_json(payload: bytes) -> dict[str, Any]:
     """The message of a JSON frame; WireError when it is none."""
     try:
-        message = json.loads(payload)
+        message: dict[str, Any] = json.loads(payload)
     except (ValueError, RecursionError):
-        message = None
-    if not isinstance(message, dict):
+        raise WireError("a JSON frame without JSON") from None
+    if type(message) is not dict:
         raise WireError("a JSON frame without an object")
     return message
 
@@ -104,9 +106,7 @@ class Channel:
             return None
         for level, kind, raw in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                got = array.array("i")
-                got.frombytes(raw[: len(raw) - len(raw) % got.itemsize])
-                for descriptor in got:
+                for (descriptor,) in struct.iter_unpack("i", raw[: len(raw) - len(raw) % 4]):
                     os.set_inheritable(descriptor, False)
                     self.received.append(descriptor)
         return self.frames.feed(data) if data else None

@@ -177,6 +177,13 @@ class Fleet:
         lamp = self.lamps.get(session.id)
         return lamp.session if lamp else session
 
+    async def now(self, session: Session) -> Session:
+        """The session as it is by now."""
+        lamp = self.lamps.get(session.id)
+        if lamp is not None:
+            return lamp.session
+        return await self.store.read(lambda db: sessions.get(db, session.id)) or session
+
     def children(self, session: str) -> list[str]:
         return [lamp.session.id for lamp in self.lamps.values() if lamp.session.parent == session]
 

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import socket
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -100,7 +99,7 @@ class Keeping:
     async def _upgrade(self, line: Line) -> Line:
         """Its code is another than ours: let it become ours in place, and greet it again."""
         log.info("the keeper runs other code; it is upgraded in place")
-        await line.ask("upgrade", executable=sys.executable, environment=identity.clean_environment())
+        await line.ask("upgrade", command=identity.keeper_command(), environment=identity.clean_environment())
         line.close()
         sock = connect(self.home.keeper_socket)
         assert sock is not None, "the keeper's socket survives its upgrade"

@@ -65,27 +65,27 @@ class Launcher:
         """Started, with its execution confirmed; or an error, and nothing is left behind."""
         again = await self.fleet.store.read(lambda db: sessions.by_key(db, key))
         if again is not None:
-            return await self.resume(self._now(again))
+            return _born(await self.resume(self._now(again)))
         _check_command(launch.command, launch.environment)
         cwd = _check_folder(launch.cwd)
         _check_program(launch.command[0], cwd, launch.environment)
         parent = await self._parent(launch.parent, caller)
         session = await self._intend(launch, cwd, parent, caller, key)
-        return await self._spawn(session, self._spec(session, launch))
+        return _born(await self._spawn(session, launch.rows, launch.cols))
 
     async def resume(self, session: Session) -> Session:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
-        spec = read_json(f"{self.fleet.folder(session.id)}/launch.json")
-        if spec is None:
+        orders = read_json(f"{self.fleet.folder(session.id)}/launch.json")
+        if orders is None:
             raise await self._fail(
                 session,
                 UnavailableError(
                     Code.OUTCOME_UNKNOWN, f"the start of {session.name} was interrupted", "start it again"
                 ),
             )
-        return await self._spawn(session, spec)
+        return await self._spawn(session, orders["rows"], orders["cols"])
 
     def _now(self, session: Session) -> Session:
         lamp = self.fleet.lamps.get(session.id)
@@ -135,7 +135,7 @@ class Launcher:
         )
         self._make_folder(session.id)
         if not write_file(
-            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._spec(session, launch)).encode()
+            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._orders(session, launch)).encode()
         ):
             self._remove_folder(session.id)
             raise _disk_full(self.fleet.folder(session.id))
@@ -182,13 +182,13 @@ class Launcher:
             number += 1
         return f"{base}-{number}"
 
-    def _spec(self, session: Session, launch: Launch) -> dict[str, Any]:
+    def _orders(self, session: Session, launch: Launch) -> dict[str, Any]:
+        """What only the command's own process needs to know, just before it becomes the command."""
         environment = launch.environment or {"PATH": _USUAL_PATH}
         ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
         return {
-            **holding_spec(self.fleet, session),
             "argv": list(session.command),
             "env": {**environment, **ours},
             "cwd": session.cwd,
@@ -197,12 +197,12 @@ class Launcher:
             "cols": launch.cols,
         }
 
-    async def _spawn(self, session: Session, spec: dict[str, Any]) -> Session:
+    async def _spawn(self, session: Session, rows: int, cols: int) -> Session:
         birth = asyncio.get_running_loop().create_future()
         self.started[session.id] = birth
         try:
             try:
-                _, sock = await self.keeping.spawn(spec)
+                _, sock = await self.keeping.spawn({**holding_spec(self.fleet, session), "rows": rows, "cols": cols})
             except RefusedError as error:
                 if error.code != "EXISTS":
                     raise
@@ -286,6 +286,17 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "log_limit": settings.log_limit,
         "log_segment": settings.log_segment,
     }
+
+
+def _born(session: Session) -> Session:
+    """A start that a crash cut in two just where nobody can say whether the command ran."""
+    if session.main is None:
+        raise UnavailableError(
+            Code.OUTCOME_UNKNOWN,
+            f"the start of {session.name} ({session.id}) was interrupted",
+            "lamp show says more; start it again",
+        )
+    return session
 
 
 def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.domain.session import Driver, Session
-from lamplighter.holder.log import INPUT, LogReader
+from lamplighter.holder.log_reader import LogReader
+from lamplighter.holder.segments import INPUT
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.replay import cast, keyframes
 from lamplighter.replay.screen import Screen

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -180,6 +181,7 @@ class Undertaker:
                 exit=exit,
                 certificate=certificate,
             ),
+            output=document["offset"],
         )
 
     async def lose(self, session: Session, why: str) -> None:
@@ -209,7 +211,7 @@ class Undertaker:
         folder = f"{self.cgroup_base}/{lamp.session.id}" if self.cgroup_base else None
         return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
 
-    async def _record(self, lamp: Lamp, ending: Ending) -> None:
+    async def _record(self, lamp: Lamp, ending: Ending, output: int | None = None) -> None:
         detail = {
             "how": ending.how.value,
             "exit": ending.exit.document() if ending.exit else None,
@@ -218,17 +220,21 @@ class Undertaker:
             "seconds": ending.certificate.seconds,
         }
         by = Caller(Rank.OPERATOR, ending.by)
-        await self._persist(lamp.session.id, ending, by, detail)
+        reading = self.fleet.reading(lamp.session.id)
+        printed = output if output is not None else reading.offset if reading else 0
+        await self._persist(lamp.session.id, _with_ending(ending, printed), by, detail)
         lamp.ended.set()
         lamp.notify()
         self.fleet.remove(lamp.session.id)
 
-    async def _persist(self, session: str, ending: Ending, by: Caller, detail: dict[str, Any]) -> None:
+    async def _persist(
+        self, session: str, end: Callable[[Session], Session], by: Caller, detail: dict[str, Any]
+    ) -> None:
         """However long the store takes: an end is never dropped because of a full disk or a lock."""
         pause = 0.1
         while True:
             try:
-                await self.fleet.change(session, by, "ended", lambda before: before.ended(ending), **detail)
+                await self.fleet.change(session, by, "ended", end, **detail)
                 return
             except UnavailableError as error:
                 log.error("the end of %s cannot be written yet: %s", session, error)
@@ -252,6 +258,11 @@ class Undertaker:
         assert intent is not None
         nothing_yet = Certificate(Guarantee(lamp.guarantee), 0.0).document()
         return _told(lamp.session, intent.how.value, intent.reason, None, nothing_yet)
+
+
+def _with_ending(ending: Ending, output: int) -> Callable[[Session], Session]:
+    """The session's last change: its ending, and how much it printed."""
+    return lambda session: replace(session.ended(ending), facts={**session.facts, "output": output})
 
 
 def _told(session: Session, how: str, reason: str, exit: Exit | None, certificate: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import first_of
-from lamplighter.store import sessions
 
 _SAMPLE_SECONDS = 0.5
 _PAGE = 1 << 20
@@ -40,7 +39,7 @@ class Waiting:
                 "it goes on; wait longer, or look at it with lamp read",
                 until=until[:200],
             ) from None
-        now = self._current(session) or await self._ended(session)
+        now = await self.fleet.now(session)
         return {
             "id": now.id,
             "name": now.name,
@@ -129,13 +128,6 @@ class Waiting:
     def _offset(self, session: Session) -> int:
         reading = self.fleet.reading(session.id)
         return reading.offset if reading else 0
-
-    def _current(self, session: Session) -> Session | None:
-        lamp = self.fleet.lamps.get(session.id)
-        return lamp.session if lamp else None
-
-    async def _ended(self, session: Session) -> Session:
-        return await self.fleet.store.read(lambda db: sessions.get(db, session.id)) or session
 
 
 async def _either(lamp: Lamp, seconds: float) -> None:

@@ -15,15 +15,17 @@ from lamplighter.operations.views import CertificateView, SessionView
 
 class EndSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    reason: str = Field("", max_length=2000, description="why; kept with the session")
-    grace: str = Field("5s", description="how long after TERM before KILL")
+    reason: str = Field(default="", max_length=2000, description="why; kept with the session")
+    grace: str = Field(default="5s", description="how long after TERM before KILL")
 
 
 class KillSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    force: bool = Field(False, description="also when it is active: working, waiting, unknown, or with people attached")
-    grace: str = Field("5s", description="how long after TERM before KILL; 0 for KILL at once")
-    reason: str = Field("", max_length=2000, description="why; kept with the session")
+    force: bool = Field(
+        default=False, description="also when it is active: working, waiting, unknown, or with people attached"
+    )
+    grace: str = Field(default="5s", description="how long after TERM before KILL; 0 for KILL at once")
+    reason: str = Field(default="", max_length=2000, description="why; kept with the session")
 
 
 class Ended(Result):
@@ -72,7 +74,7 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
 
 class ProtectSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    off: bool = Field(False, description="take the protection away")
+    off: bool = Field(default=False, description="take the protection away")
 
 
 @operation(command="protect", group="sessions", positional=("session",), changes=True)

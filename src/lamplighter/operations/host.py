@@ -39,7 +39,7 @@ class Check(Result):
     name: str
     state: Literal["ok", "note", "bad"]
     found: str
-    mend: str = Field("", description="what to do about it")
+    mend: str = Field(default="", description="what to do about it")
 
 
 class Checkup(Result):
@@ -54,7 +54,7 @@ async def check_host(call: Call, _: Nothing) -> Checkup:
 
 
 class PruneLogs(Request):
-    apply: bool = Field(False, description="do it; without, only show what would go")
+    apply: bool = Field(default=False, description="do it; without, only show what would go")
 
 
 class Pruned(Result):
@@ -77,8 +77,8 @@ async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
 
 
 class Down(Request):
-    all: bool = Field(False, description="end every session first")
-    grace: str = Field("5s", description="with all: how long after TERM before KILL")
+    all: bool = Field(default=False, description="end every session first")
+    grace: str = Field(default="5s", description="with all: how long after TERM before KILL")
 
 
 class WentDown(Result):

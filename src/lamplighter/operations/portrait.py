@@ -47,19 +47,22 @@ class Portrait:
 
     async def detail(self, session: Session) -> SessionDetail:
         measure = (await self.gauge.measures(0.1)).get(session.id, _NOTHING)
-        view = self._view(session, measure)
+        session = await self.fleet.now(session)  # it may have ended during that look
         lamp = self.fleet.lamps.get(session.id)
+        measure = measure if lamp else _NOTHING
+        view = self._view(session, measure)
         guarantee = lamp.guarantee if lamp else session.ending.certificate.guarantee.value if session.ending else ""
-        return SessionDetail(
-            **{**view.__dict__, "command": list(session.command)},
-            guarantee="best_effort" if session.holder_lost else guarantee,
-            holder_lost=session.holder_lost,
-            tree=[_process(stat) for stat in measure.processes],
-            children=self.fleet.children(session.id),
-            intent=_intent(session),
-            ending=_ending(session),
-            folder=self.fleet.folder(session.id),
-        )
+        more: dict[str, Any] = {
+            "command": list(session.command),
+            "guarantee": "best_effort" if session.holder_lost else guarantee,
+            "holder_lost": session.holder_lost,
+            "tree": [_process(stat) for stat in measure.processes],
+            "children": self.fleet.children(session.id),
+            "intent": _intent(session),
+            "ending": _ending(session),
+            "folder": self.fleet.folder(session.id),
+        }
+        return SessionDetail.model_validate({**view.model_dump(), **more})
 
     async def judged(self, session: Session, fresh: float = 1.0) -> tuple[Verdict, list[str], Reading | None]:
         """The verdict on a living session now."""

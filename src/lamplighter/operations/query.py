@@ -10,9 +10,13 @@ from lamplighter.operations.views import EventView, SessionDetail, Sessions
 
 
 class ListSessions(Request):
-    all: bool = Field(False, description="also those that have ended")
+    all: bool = Field(default=False, description="also those that have ended")
     limit: int = Field(
-        10_000, ge=1, le=100_000, description="at most this many, the newest", json_schema_extra={"hidden": True}
+        default=10_000,
+        ge=1,
+        le=100_000,
+        description="at most this many, the newest",
+        json_schema_extra={"hidden": True},
     )
 
 
@@ -39,10 +43,10 @@ async def get_session(call: Call, request: GetSession) -> SessionDetail:
 
 
 class ListEvents(Request):
-    session: str | None = Field(None, description="only what happened to this one")
-    follow: bool = Field(False, description="go on with what happens from now on")
-    since: int = Field(0, ge=0, description="only events numbered higher than this")
-    limit: int = Field(1000, ge=1, le=100_000, description="at most this many, the newest")
+    session: str | None = Field(default=None, description="only what happened to this one")
+    follow: bool = Field(default=False, description="go on with what happens from now on")
+    since: int = Field(default=0, ge=0, description="only events numbered higher than this")
+    limit: int = Field(default=1000, ge=1, le=100_000, description="at most this many, the newest")
 
 
 class Events(Result):

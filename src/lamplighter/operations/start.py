@@ -13,25 +13,31 @@ from lamplighter.operations.operation import Request, Result, operation
 class StartSession(Request):
     command: list[str] = Field(description="the program and its arguments, run as they are, by no shell")
     name: str | None = Field(
-        None, description="what to call it; unique among the living; made from the command if left out"
+        default=None, description="what to call it; unique among the living; made from the command if left out"
     )
-    kind: Kind = Field(Kind.TASK, description="what it is for")
-    parent: str | None = Field(None, description="the session it belongs to; by default the one that asks")
-    cwd: str | None = Field(None, description="the folder it starts in; by default the caller's")
+    kind: Kind = Field(default=Kind.TASK, description="what it is for")
+    parent: str | None = Field(default=None, description="the session it belongs to; by default the one that asks")
+    cwd: str | None = Field(default=None, description="the folder it starts in; by default the caller's")
     env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
-    headless: bool = Field(False, description="pipes instead of a terminal; standard output and error are kept apart")
-    protect: bool = Field(False, description="no cleanup and no agent may end it")
-    keep_children: bool = Field(False, description="when the command exits, let what it left behind go on")
-    rows: int = Field(24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True})
-    cols: int = Field(80, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True})
+    headless: bool = Field(
+        default=False, description="pipes instead of a terminal; standard output and error are kept apart"
+    )
+    protect: bool = Field(default=False, description="no cleanup and no agent may end it")
+    keep_children: bool = Field(default=False, description="when the command exits, let what it left behind go on")
+    rows: int = Field(
+        default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
+    )
+    cols: int = Field(
+        default=80, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
+    )
     environment: dict[str, str] | None = Field(
-        None, description="the caller's environment", json_schema_extra={"hidden": True}
+        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
     )
     umask: int | None = Field(
-        None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True}
+        default=None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True}
     )
     bound: bool = Field(
-        False, description="end it when the client that runs it goes away", json_schema_extra={"hidden": True}
+        default=False, description="end it when the client that runs it goes away", json_schema_extra={"hidden": True}
     )
 
 

@@ -17,8 +17,8 @@ class SendInput(Request):
     text: str = Field(
         description="what to type, sent literally; with keys: names of keys, such as Up, C-c or Enter, apart by spaces"
     )
-    keys: bool = Field(False, description="the text names keys")
-    enter: bool = Field(True, description="press Enter after the text; keys never get one")
+    keys: bool = Field(default=False, description="the text names keys")
+    enter: bool = Field(default=True, description="press Enter after the text; keys never get one")
 
 
 class Sent(Result):
@@ -44,13 +44,15 @@ async def send_input(call: Call, request: SendInput) -> Sent:
 class ReadOutput(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
     mode: Literal["screen", "output", "cast", "vt"] = Field(
-        "screen",
+        default="screen",
         description="screen: what a person would see now; output: the log by cursor; cast: a recording for asciinema",
     )
-    lines: int | None = Field(None, ge=1, le=1_000_000, description="only the last N lines")
-    since: int | None = Field(None, ge=0, description="output from this cursor on")
-    follow: bool = Field(False, description="go on as more comes, until the session has ended")
-    limit: int = Field(1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True})
+    lines: int | None = Field(default=None, ge=1, le=1_000_000, description="only the last N lines")
+    since: int | None = Field(default=None, ge=0, description="output from this cursor on")
+    follow: bool = Field(default=False, description="go on as more comes, until the session has ended")
+    limit: int = Field(
+        default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True}
+    )
 
 
 class Output(Result):
@@ -60,13 +62,13 @@ class Output(Result):
     cursor: int = Field(description="pass it as since to go on from here")
     more: bool = Field(description="there is more already; read again with the cursor")
     lost: int = Field(description="bytes before this text that rotation or a full disk took")
-    exact: bool = Field(True, description="false when a screen was rebuilt without its beginning")
+    exact: bool = Field(default=True, description="false when a screen was rebuilt without its beginning")
     rows: int | None = None
     cols: int | None = None
-    at: list[int] | None = Field(None, description="the cursor on the screen: column, row, from 0")
+    at: list[int] | None = Field(default=None, description="the cursor on the screen: column, row, from 0")
     title: str | None = None
     base64: str | None = Field(
-        None, description="the bytes, where they are not text", json_schema_extra={"hidden": True}
+        default=None, description="the bytes, where they are not text", json_schema_extra={"hidden": True}
     )
 
 
@@ -89,10 +91,14 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
 
 class WaitSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    until: str = Field("ended", description="idle, ended, or text=… (a text that appears in its output from now on)")
-    timeout: str | None = Field(None, description="give up after this long: 5, 5s, 30m, 8h")
-    since: int | None = Field(None, ge=0, description="with text=…: look from this cursor on instead of from now")
-    quiet: str = Field("2s", description="with idle: this long without output, input or CPU")
+    until: str = Field(
+        default="ended", description="idle, ended, or text=… (a text that appears in its output from now on)"
+    )
+    timeout: str | None = Field(default=None, description="give up after this long: 5, 5s, 30m, 8h")
+    since: int | None = Field(
+        default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
+    )
+    quiet: str = Field(default="2s", description="with idle: this long without output, input or CPU")
 
 
 class Waited(Result):
@@ -119,13 +125,15 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
 class AttachSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
     rows: int | None = Field(
-        None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
+        default=None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
     )
     cols: int | None = Field(
-        None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
+        default=None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
     )
-    read_only: bool = Field(False, description="watch without typing")
-    bound: bool = Field(False, description="the session ends with this client", json_schema_extra={"hidden": True})
+    read_only: bool = Field(default=False, description="watch without typing")
+    bound: bool = Field(
+        default=False, description="the session ends with this client", json_schema_extra={"hidden": True}
+    )
 
 
 class Attached(Result):

@@ -9,7 +9,8 @@ import codecs
 import json
 from collections.abc import Iterator
 
-from lamplighter.holder.log import GAP, NO_STREAM, OUTPUT, RESIZE, SIZE, Frame, LogReader, gap_said
+from lamplighter.holder.log_reader import Frame, LogReader
+from lamplighter.holder.segments import GAP, NO_STREAM, OUTPUT, RESIZE, SIZE, gap_said
 from lamplighter.replay import keyframes
 from lamplighter.replay.keyframes import Keyframe
 

@@ -5,7 +5,8 @@ Knows frames, keyframes and a terminal in memory. Knows nothing of sessions, and
 
 from __future__ import annotations
 
-from lamplighter.holder.log import GAP, OUTPUT, RESIZE, SIZE, LogReader, gap_said, segments
+from lamplighter.holder.log_reader import LogReader
+from lamplighter.holder.segments import GAP, OUTPUT, RESIZE, SIZE, gap_said, segments
 from lamplighter.replay import keyframes, vt
 from lamplighter.replay.emulator import Emulator
 from lamplighter.replay.keyframes import Keyframe

@@ -109,9 +109,8 @@ def _session(row: sqlite3.Row) -> Session:
     values: dict[str, Any] = dict(row)
     for name in ("protected", "keep_children", "bound", "holder_lost"):
         values[name] = bool(values[name])
-    return Session(
-        **{
-            **values,
+    values.update(
+        {
             "kind": Kind(values["kind"]),
             "driver": Driver(values["driver"]),
             "state": State(values["state"]),
@@ -124,6 +123,7 @@ def _session(row: sqlite3.Row) -> Session:
             "facts": json.loads(values["facts"]),
         }
     )
+    return Session(**values)
 
 
 def _pair(process: Process | None) -> str | None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,11 @@ class Engine:
         raise ConnectionError("the daemon went away again and again")
 
     def start(self, *command: str, **arguments: Any) -> dict[str, Any]:
-        given = {"cwd": "/", "environment": {"PATH": os.environ["PATH"], "HOME": str(self.folder)}, **arguments}
+        given: dict[str, Any] = {
+            "cwd": "/",
+            "environment": {"PATH": os.environ["PATH"], "HOME": str(self.folder)},
+            **arguments,
+        }
         return self.call("start_session", command=list(command), **given)
 
     def escapees(self, *names: str, mark: str, **arguments: Any) -> dict[str, Any]:
@@ -106,16 +110,11 @@ class Engine:
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """The real command, in a process of its own."""
         command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *arguments]
-        given = {
-            "capture_output": True,
-            "text": True,
-            "env": self.environment,
-            "timeout": 60,
-            "stdin": subprocess.DEVNULL,
-        }
-        if "input" in options:
-            del given["stdin"]
-        return subprocess.run(command, check=False, **{**given, **options})
+        given: dict[str, Any] = {"capture_output": True, "text": True, "env": self.environment, "timeout": 60}
+        if "input" not in options:
+            given["stdin"] = subprocess.DEVNULL
+        given.update(options)
+        return subprocess.run(command, check=False, **given)  # pyright: ignore[reportUnknownVariableType]
 
     # -- the end
 
@@ -166,7 +165,7 @@ def answer(sock: socket.socket) -> dict[str, Any]:
 
 
 @contextmanager
-def engine(**environment: str) -> Iterator[Engine]:
+def engine(**environment: str) -> Generator[Engine]:
     """An engine that must leave nothing."""
     made = Engine(**environment)
     try:

@@ -83,7 +83,9 @@ class Way:
     def _attach(self, client: Client, changes: dict[str, Any]) -> Attachment:
         result, sock = client.call_for_socket("attach_session", {**self.request, **changes})
         self.request = {**self.request, "session": result["id"]}  # a name can be given anew while one looks away
-        return Attachment(result, Channel(sock))
+        channel = Channel(sock)
+        channel.send_json({"op": "here"})  # until we have spoken, the holder does not count on us
+        return Attachment(result, channel)
 
 
 class Outcome:

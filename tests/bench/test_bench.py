@@ -1,0 +1,52 @@
+"""Every measurement runs, at the smallest size, and makes lines of a well-formed table. Speed is not tested here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
+VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes)( \([\d,.]+–[\d,.]+\))?")
+
+
+def lines_of(*names: str) -> list[list[str]]:
+    """The table as lists of cells, without the rule under the headings."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *names, "--tiny"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout[done.stdout.index("\nmeasurement ") :].strip().splitlines()
+    cells = [[cell.strip() for cell in line.split("│")] for line in table]
+    return [cells[0], *cells[2:]]
+
+
+@pytest.mark.parametrize("name", ["start", "hold", "echo", "output", "printing", "kill", "command"])
+def test_each_measurement_makes_whole_lines(name: str) -> None:
+    headings, *rows = lines_of(name)
+    assert headings == HEADINGS
+    assert rows
+    for measurement, ours, peer, ratio, target, met in rows:
+        assert measurement
+        assert VALUE.fullmatch(ours), ours
+        assert peer == "–" or VALUE.match(peer), peer
+        assert ratio == "–" or re.fullmatch(r"[\d.]+ ×", ratio), ratio
+        assert target == "–" or re.fullmatch(r"[≤≥] [\d.]+ (×|ms|s|MB|%|processes)", target), target
+        assert (met in ("yes", "NO")) == (target != "–")
+
+
+def test_an_unknown_measurement_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "unheard-of"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "unheard-of" in done.stderr
