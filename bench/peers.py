@@ -117,9 +117,11 @@ class Control:
         return self.tmux.cpu() + cpu_of(self.process.pid)
 
     def close(self) -> None:
+        # Killed, not asked: one that still has many notices to write would not hear that its input ended.
+        self.process.kill()
+        self.process.wait()
         self._input.close()
         self._output.close()
-        self.process.wait(10)
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class Visit:
             number = message.get("id")
             call.key = str(message.get("key") or "")
             result = await self.app.execution.execute(str(message.get("op")), message.get("args") or {}, call)
-            await self._send({"id": number, "result": result}, call.descriptors)
+            await self._send_text(f'{{"id":{json.dumps(number)},"result":{result}}}', call.descriptors)
         except LampError as error:
             await self._send({"id": number, "error": error.document()})
         except OSError:
@@ -123,12 +123,15 @@ class Visit:
 
     def _emit_for(self, number: Any) -> Any:
         async def emit(item: BaseModel) -> None:
-            await self._send({"id": number(), "item": item.model_dump(mode="json")})
+            await self._send_text(f'{{"id":{json.dumps(number())},"item":{item.model_dump_json()}}}')
 
         return emit
 
-    async def _send(self, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
-        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    async def _send(self, message: dict[str, Any]) -> None:
+        await self._send_text(json.dumps(message, separators=(",", ":")))
+
+    async def _send_text(self, text: str, descriptors: list[int] | None = None) -> None:
+        data = text.encode() + b"\n"
         async with self._sending:
             if descriptors:
                 # The descriptors travel with the first bytes; a socket that is just answered has room for those.

@@ -14,6 +14,8 @@ import signal
 import struct
 import termios
 
+from lamplighter.holder.prctl import fork_into
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -35,14 +37,12 @@ class BirthError(Exception):
         self.number = number
 
 
-def give_birth(
-    spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int]
-) -> int:
+def give_birth(spec: dict[str, Any], streams: tuple[int, int, int], cgroup: int | None, limit: tuple[int, int]) -> int:
     """Fork and execute; the pid once the kernel has taken the program, else BirthError with the child reaped."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork()
+    pid = os.fork() if cgroup is None else fork_into(cgroup)
     if pid == 0:
-        _become(spec, streams, cgroup_procs, limit, writer)
+        _become(spec, streams, limit, writer)
     os.close(writer)
     failure = os.read(reader, 8)
     os.close(reader)
@@ -53,14 +53,10 @@ def give_birth(
     return pid
 
 
-def _become(
-    spec: dict[str, Any], streams: tuple[int, int, int], cgroup_procs: int | None, limit: tuple[int, int], writer: int
-) -> None:
+def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[int, int], writer: int) -> None:
     """In the child: never returns. Any failure is told through the pipe, which the execution closes."""
     stage = 0
     try:
-        if cgroup_procs is not None:
-            os.write(cgroup_procs, b"0")
         os.setsid()
         stage = 1
         if spec["driver"] == "terminal":
@@ -79,7 +75,7 @@ def _become(
         # Everything else that is open here has close-on-exec set; what a fork under way elsewhere left does not count.
         os.closerange(3, writer)
         os.closerange(writer + 1, 65536)
-        os.execvpe(orders["argv"][0], orders["argv"], orders["env"])
+        os.execve(orders["program"], orders["argv"], orders["env"])
     except OSError as error:
         os.write(writer, struct.pack("<ii", stage, error.errno or errno.EIO))
     finally:

@@ -73,9 +73,9 @@ class Cgroup:
             return None
         return Cgroup(folder)
 
-    def open_procs(self) -> int:
-        """A descriptor; a process that writes 0 to it is in."""
-        return os.open(f"{self.folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+    def open(self) -> int:
+        """A descriptor of its folder, into which a process can be born."""
+        return os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def pids(self) -> list[int]:
         """Who is in it, in cgroups below it too."""

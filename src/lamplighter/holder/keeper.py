@@ -137,7 +137,8 @@ class Keeper:
     def _obey(self, channel: Channel, request: dict[str, Any]) -> None:
         operation = str(request.get("op"))
         peer = self.peers.get(channel, 0)
-        trusted = identity.is_ours(self.run, peer) or channel in self.nursery.shim_channels()
+        channel.trusted = channel.trusted or identity.is_ours(self.run, peer)
+        trusted = channel.trusted or channel in self.nursery.shim_channels()
         if operation == "eof":
             held = self.nursery.held.get(str(request.get("session")))
             trusted = held is not None and held.shim[0] == peer

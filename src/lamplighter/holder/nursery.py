@@ -98,8 +98,8 @@ class Nursery:
     ) -> int:
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if self.cgroup else None
         try:
-            procs = cgroup.open_procs() if cgroup else None
-            pid = give_birth(spec, theirs, procs, self.limit)
+            folder = cgroup.open() if cgroup else None
+            pid = give_birth(spec, theirs, folder, self.limit)
         except (BirthError, OSError) as error:
             if cgroup is not None:
                 cgroup.remove()
@@ -110,7 +110,7 @@ class Nursery:
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
         main = (pid, proc.start_of(pid) or 0)
-        for descriptor in {*theirs, *([procs] if procs is not None else [])}:
+        for descriptor in {*theirs, *([folder] if folder is not None else [])}:
             os.close(descriptor)
         shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
         hello = shim.hello()

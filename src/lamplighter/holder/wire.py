@@ -90,6 +90,7 @@ class Channel:
         self.frames = Frames()
         self.pending = 0
         self.restricted = False
+        self.trusted = False
         self.received: deque[int] = deque()
         self._out: deque[tuple[bytes, list[int]]] = deque()
 

@@ -61,16 +61,16 @@ class Launcher:
         self.adopt = adopt
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
-    async def launch(self, launch: Launch, caller: Caller, key: str) -> Session:
+    async def launch(self, launch: Launch, caller: Caller, key: str, *, repeated: bool) -> Session:
         """Started, with its execution confirmed; or an error, and nothing is left behind."""
-        again = await self.fleet.store.read(lambda db: sessions.by_key(db, key))
+        again = await self.fleet.store.read(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return _born(await self.resume(self._now(again)))
         _check_command(launch.command, launch.environment)
         cwd = _check_folder(launch.cwd)
-        _check_program(launch.command[0], cwd, launch.environment)
+        program = _find_program(launch.command[0], cwd, launch.environment)
         parent = await self._parent(launch.parent, caller)
-        session = await self._intend(launch, cwd, parent, caller, key)
+        session = await self._intend(launch, program, cwd, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
 
     async def resume(self, session: Session) -> Session:
@@ -110,7 +110,9 @@ class Launcher:
             )
         return parent
 
-    async def _intend(self, launch: Launch, cwd: str, parent: Session | None, caller: Caller, key: str) -> Session:
+    async def _intend(
+        self, launch: Launch, program: str, cwd: str, parent: Session | None, caller: Caller, key: str
+    ) -> Session:
         """The intent: from here on the session exists, and a crash finds it."""
         now = self.fleet.clock.now()
         wanted = check_name(launch.name) if launch.name is not None else None
@@ -135,7 +137,7 @@ class Launcher:
         )
         self._make_folder(session.id)
         if not write_file(
-            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._orders(session, launch)).encode()
+            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._orders(session, launch, program)).encode()
         ):
             self._remove_folder(session.id)
             raise _disk_full(self.fleet.folder(session.id))
@@ -182,13 +184,14 @@ class Launcher:
             number += 1
         return f"{base}-{number}"
 
-    def _orders(self, session: Session, launch: Launch) -> dict[str, Any]:
+    def _orders(self, session: Session, launch: Launch, program: str) -> dict[str, Any]:
         """What only the command's own process needs to know, just before it becomes the command."""
         environment = launch.environment or {"PATH": _USUAL_PATH}
         ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
         return {
+            "program": program,
             "argv": list(session.command),
             "env": {**environment, **ours},
             "cwd": session.cwd,
@@ -320,15 +323,18 @@ def _check_folder(cwd: str | None) -> str:
     return folder
 
 
-def _check_program(program: str, cwd: str, environment: dict[str, str]) -> None:
+def _find_program(program: str, cwd: str, environment: dict[str, str]) -> str:
+    """Where the program is; or NO_SUCH_PROGRAM."""
     path = environment.get("PATH", _USUAL_PATH)
     named = os.path.join(cwd, program) if "/" in program else program
-    if len(program) > 4096 or shutil.which(named, path=path) is None:
+    found = shutil.which(named, path=path) if len(program) <= 4096 else None
+    if found is None:
         raise InputError(
             Code.NO_SUCH_PROGRAM,
             f"there is no program {program[:100]!a} to run" + ("" if "/" in program else " on the PATH"),
             "check its name, or give its full path; a shell's own words need a shell: lamp start -- sh -c '…'",
         )
+    return os.path.join(cwd, found)
 
 
 def _shown(command: tuple[str, ...]) -> str:

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Call:
+    """`repeated`: the key was claimed before, and what came of that is not known to the store."""
+
     app: App
     caller: Caller
     key: str
     emit: Callable[[BaseModel], Awaitable[None]]
     gone: asyncio.Event
+    repeated: bool = False
     descriptors: list[int] = field(default_factory=list[int])
     acts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 

@@ -28,10 +28,10 @@ _KEPT_SECONDS = 7 * 86400.0
 class Execution:
     def __init__(self, app: App) -> None:
         self.app = app
-        self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._running: dict[str, asyncio.Task[str]] = {}
 
-    async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
-        """The result as a document. What changes something goes on when whoever asked is gone."""
+    async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> str:
+        """The result as JSON. What changes something goes on when whoever asked is gone."""
         operation = OPERATIONS.get(name)
         if operation is None:
             raise InputError(
@@ -40,7 +40,7 @@ class Execution:
         check(call.caller, Act.READ, None, [])
         request = operation.parse(arguments)
         if not operation.changes:
-            return _document(await operation.run(call, request))
+            return (await operation.run(call, request)).model_dump_json()
         if not call.key or len(call.key) > _KEY_LENGTH:
             raise InputError(
                 Code.BAD_INPUT,
@@ -56,20 +56,18 @@ class Execution:
         await self._claim(operation, arguments, call)  # the same question by the same caller, or KEY_REUSED
         return await asyncio.shield(running)
 
-    async def _once(
-        self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call
-    ) -> dict[str, Any]:
+    async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> str:
         kept = await self._claim(operation, arguments, call)
         if kept is not None and kept.state == "done":
-            return json.loads(kept.result or "{}")
+            return kept.result or "{}"
         # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
+        call.repeated = kept is not None
         try:
-            result = _document(await operation.run(call, request))
+            result = (await operation.run(call, request)).model_dump_json()
         except LampError:
             await self.app.store.write(lambda db: calls.release(db, call.key))
             raise
-        text = json.dumps(result)
-        await self.app.store.write(lambda db: calls.finish(db, call.key, text))
+        await self.app.store.write(lambda db: calls.finish(db, call.key, result))
         return result
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
@@ -93,7 +91,3 @@ class Execution:
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS
         await self.app.store.write(lambda db: calls.forget_before(db, before))
-
-
-def _document(result: Any) -> dict[str, Any]:
-    return result.model_dump(mode="json")

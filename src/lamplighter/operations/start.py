@@ -76,6 +76,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
         ),
         call.caller,
         call.key,
+        repeated=call.repeated,
     )
     assert session.main is not None
     return Started(

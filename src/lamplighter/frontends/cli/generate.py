@@ -2,6 +2,8 @@
 
     python -m lamplighter.frontends.cli.generate
 
+and docs/commands.md with it.
+
 Knows how a field is spelt as an option. The only module here that imports models; no command imports it.
 """
 
@@ -15,6 +17,9 @@ from typing import Any
 from lamplighter.operations.operation import Operation
 
 FILE = Path(__file__).with_name("commands.json")
+
+MANUAL = Path(__file__).parents[4] / "docs" / "commands.md"
+"""Only in the source tree."""
 
 OPTIONS = {("wait_session", "until"): "--for"}
 """Options that are not called as their field is."""
@@ -91,8 +96,20 @@ def generate() -> str:
     return json.dumps({"commands": commands}, indent=1, ensure_ascii=False) + "\n"
 
 
+def manual() -> str:
+    """docs/commands.md: what `--help` says of every command."""
+    from lamplighter.frontends.cli import catalogue, guide, plain
+
+    parts = ["# Commands\n\nMade from the operations, as `lamp COMMAND --help` shows it.\n"]
+    for name, command in catalogue.load().items():
+        parts.append(f"## lamp {name}\n\n```\n{chr(10).join(plain.lines(guide.page(command)))}\n```\n")
+    return "\n".join(parts)
+
+
 def main() -> int:
     FILE.write_text(generate(), encoding="utf-8")
+    if MANUAL.parent.is_dir():
+        MANUAL.write_text(manual(), encoding="utf-8")
     return 0
 
 

@@ -1,0 +1,71 @@
+"""Docs that cannot drift: every command, option, setting and code is in them, and the README's session runs as it is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from lamplighter.errors import Code
+from lamplighter.frontends.cli import generate
+from lamplighter.frontends.cli.statuses import STATUS
+from lamplighter.settings import Settings
+from lamplighter.testing.engine import Engine
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_commands_are_documented_as_they_are() -> None:
+    """Stale? python -m lamplighter.frontends.cli.generate"""
+    assert (ROOT / "docs/commands.md").read_text() == generate.manual()
+
+
+@pytest.mark.parametrize("setting", [field.name for field in fields(Settings) if field.name != "home"])
+def test_every_setting_is_documented_with_its_default(setting: str) -> None:
+    row = next(line for line in (ROOT / "docs/settings.md").read_text().splitlines() if line.startswith(f"| `{setting}`"))
+    default = next(field.default for field in fields(Settings) if field.name == setting)
+    shown = row.split("|")[2].strip().strip("`\"s")
+    assert shown == str(default) or float(shown) == float(str(default))
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_code_is_documented_with_its_status(code: Code) -> None:
+    row = next(line for line in (ROOT / "docs/errors.md").read_text().splitlines() if line.startswith(f"| `{code}`"))
+    assert int(row.split("|")[2]) == STATUS[code]
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_session_runs_as_it_is_shown(lit: Engine) -> None:
+    block = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert block is not None
+    for step in re.split(r"^\$ ", block[1], flags=re.M)[1:]:
+        line, _, shown = step.partition("\n")
+        words = shlex.split(line)
+        assert words[0] == "lamp"
+        command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *words[1:]]
+        ran = subprocess.run(command, env=lit.environment, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, ran.stderr
+        assert _general(ran.stdout + ran.stderr) == _general(shown), line
+
+
+def _general(text: str) -> list[str]:
+    """Without ids, pids, signals' order and times."""
+    lines = [re.sub(r"\s+", " ", re.sub(r"\b0[0-9a-z]{7}\b", "ID", line)).strip() for line in text.splitlines()]
+    return sorted(re.sub(r"\b\d+(\.\d+)?\b", "N", line).replace("guarantee tree", "guarantee kernel") for line in lines)
+
+
+def test_the_version_is_one(lit: Engine) -> None:
+    shown = lit.cli("--version").stdout.split()[-1]
+    assert lit.call("get_status")["version"] == shown
+    assert json.loads(lit.cli("status", "--json").stdout)["version"] == shown
