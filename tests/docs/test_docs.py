@@ -28,9 +28,11 @@ def test_the_commands_are_documented_as_they_are() -> None:
 
 @pytest.mark.parametrize("setting", [field.name for field in fields(Settings) if field.name != "home"])
 def test_every_setting_is_documented_with_its_default(setting: str) -> None:
-    row = next(line for line in (ROOT / "docs/settings.md").read_text().splitlines() if line.startswith(f"| `{setting}`"))
+    row = next(
+        line for line in (ROOT / "docs/settings.md").read_text().splitlines() if line.startswith(f"| `{setting}`")
+    )
     default = next(field.default for field in fields(Settings) if field.name == setting)
-    shown = row.split("|")[2].strip().strip("`\"s")
+    shown = row.split("|")[2].strip().strip('`"s')
     assert shown == str(default) or float(shown) == float(str(default))
 
 

@@ -141,7 +141,7 @@ class Keeper:
         trusted = channel.trusted or channel in self.nursery.shim_channels()
         if operation == "eof":
             held = self.nursery.held.get(str(request.get("session")))
-            trusted = held is not None and held.shim[0] == peer
+            trusted = held is not None and held.shim == peer
         handler = getattr(self, f"_do_{operation}", None)
         if handler is None:
             self._answer(
@@ -173,11 +173,11 @@ class Keeper:
             self._answer(channel, request, error={"code": "EXISTS", "message": "it is held already"})
             return
         try:
-            held, theirs = self.nursery.spawn(spec)
+            theirs = self.nursery.spawn(spec)
         except FileExistsError:
             self._answer(channel, request, error={"code": "EXISTS", "message": "it was born already"})
             return
-        self._send_descriptor(channel, {"n": request["n"], "ok": {"shim": list(held.shim)}}, theirs)
+        self._send_descriptor(channel, {"n": request["n"], "ok": {}}, theirs)
 
     def _send_descriptor(self, channel: Channel, message: dict[str, Any], sock: socket.socket) -> None:
         if not channel.send_json(message, [sock.detach()]):

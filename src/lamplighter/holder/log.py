@@ -17,6 +17,7 @@ from lamplighter.holder.segments import (
     NO_STREAM,
     OUTPUT,
     RESIZE,
+    SIZE,
     Segment,
     blocks,
     gap_payload,
@@ -52,7 +53,7 @@ class LogWriter:
         "_size", "_size_due", "_why", "_written", "offset",
     )  # fmt: skip
 
-    def __init__(self, folder: str, limit: int = LIMIT, segment: int = SEGMENT) -> None:
+    def __init__(self, folder: str, limit: int = LIMIT, segment: int = SEGMENT, *, fresh: bool = False) -> None:
         self._folder = folder
         self._limit = limit
         self._room = max(_SMALLEST_SEGMENT, min(segment, limit // 2))
@@ -65,7 +66,10 @@ class LogWriter:
         self._why: str | None = None
         self._size: bytes | None = None
         self.offset = 0
-        self._resume()
+        self._generation = 1
+        self._old: list[tuple[Segment, int]] = []
+        if not fresh:
+            self._resume()
         self._size_due = self._size is not None
 
     @property
@@ -97,6 +101,10 @@ class LogWriter:
         if kind == RESIZE:
             self._size = payload
         return self._put(kind, stream, [payload], len(payload), now)
+
+    def set_size(self, rows: int, cols: int) -> None:
+        """The size of the terminal, to be written with the first frame: a session that prints nothing has no log yet."""
+        self._size, self._size_due = SIZE.pack(rows, cols), True
 
     def lose(self, count: int, why: str) -> None:
         """Say that `count` bytes of output never reached the log; a gap tells it before the next frame."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
-import json
 import os
 import socket
 
@@ -30,10 +29,11 @@ _RECENT = 4096
 
 
 class Held:
-    """A session as the keeper knows it. `lost` counts its shims that went before their time."""
+    """A session as the keeper knows it. `shim` is a child, so its pid stays its own until it is waited for; `lost` counts
+    its shims that went before their time."""
 
     def __init__(
-        self, spec: dict[str, Any], shim: tuple[int, int], streams: dict[str, int], main: tuple[int, int] = (0, 0)
+        self, spec: dict[str, Any], shim: int, streams: dict[str, int], main: tuple[int, int] = (0, 0)
     ) -> None:
         self.session: str = spec["session"]
         self.spec = spec
@@ -45,7 +45,7 @@ class Held:
         self.channel: Channel | None = None
 
     def document(self) -> dict[str, Any]:
-        return {"shim": list(self.shim), "lost": self.lost}
+        return {"shim": [self.shim, proc.start_of(self.shim)], "lost": self.lost}
 
     def saved(self) -> dict[str, Any]:
         return {
@@ -68,29 +68,30 @@ class Nursery:
 
     # -- a new session
 
-    def spawn(self, spec: dict[str, Any]) -> tuple[Held, socket.socket]:
+    def spawn(self, spec: dict[str, Any]) -> socket.socket:
         """Fork a shim, which forks the command. The socket that comes back speaks to the shim. FileExistsError when this
         session was born before: the one place that lets it be, and only once, whoever asks and however often."""
         birth = f"{spec['folder']}/birth.json"
-        os.close(os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        born = os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         listener = identity.listen(spec["socket"])
         ours, theirs = open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            kept = [*ours.values(), *theirs, shim_end.fileno(), listener.fileno()]
-            _in_child(lambda: self._be_shim(spec, ours, theirs, listener, Channel(shim_end)), kept)
+            kept = [*ours.values(), *theirs, shim_end.fileno(), listener.fileno(), born]
+            _in_child(lambda: self._be_shim(spec, born, ours, theirs, listener, Channel(shim_end)), kept)
         listener.close()
         shim_end.close()
-        for descriptor in set(theirs):
+        for descriptor in {born, *theirs}:
             os.close(descriptor)
-        held = Held(spec, (pid, proc.start_of(pid) or 0), ours)
+        held = Held(spec, pid, ours)
         self.held[held.session] = held
-        return held, daemon_end
+        return daemon_end
 
     def _be_shim(
         self,
         spec: dict[str, Any],
+        born: int,
         ours: dict[str, int],
         theirs: tuple[int, int, int],
         listener: socket.socket,
@@ -114,7 +115,8 @@ class Nursery:
             os.close(descriptor)
         shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
         hello = shim.hello()
-        _write_birth(spec["folder"], hello["shim"], main, 0)
+        os.write(born, _birth(hello["shim"], main, 0))
+        os.close(born)
         daemon.send_json({**hello, "event": "started"})
         shim.controllers.append(daemon)
         shim.run()
@@ -145,7 +147,7 @@ class Nursery:
         listener.close()
         theirs.close()
         held.channel = Channel(ours)
-        held.shim = (pid, proc.start_of(pid) or 0)
+        held.shim = pid
 
     def _be_substitute(self, held: Held, roots: set[tuple[int, int]], listener: socket.socket, keeper: Channel) -> int:
         spec: dict[str, Any] = {**held.spec, "bound": False}
@@ -155,7 +157,7 @@ class Nursery:
         tree.adopted = True
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         shim = Shim(spec, dict(held.streams), listener, tree, held.main, keeper)
-        _write_birth(spec["folder"], shim.hello()["shim"], held.main, held.lost)
+        write_file(f"{spec['folder']}/birth.json", _birth(shim.hello()["shim"], held.main, held.lost))
         if held.main[0] in self.recent:
             shim.exit = dict(proc.exit_of(self.recent[held.main[0]]))
         elif not proc.is_alive(*held.main):
@@ -166,7 +168,7 @@ class Nursery:
     def hold(self, spec: dict[str, Any], shim: tuple[int, int], main: tuple[int, int], streams: dict[str, int]) -> None:
         """Hold duplicates for a session whose shim another keeper forked; its loss is seen through a pidfd."""
         self.drop(spec["session"])
-        held = Held(spec, shim, streams, main)
+        held = Held(spec, shim[0], streams, main)
         held.watch = os.pidfd_open(shim[0])
         self.held[held.session] = held
 
@@ -190,7 +192,7 @@ class Nursery:
         return [held]
 
     def by_shim(self, pid: int) -> Held | None:
-        return next((held for held in self.held.values() if held.shim[0] == pid), None)
+        return next((held for held in self.held.values() if held.shim == pid), None)
 
     def remember(self, pid: int, status: int) -> None:
         """A status that may turn out to be a session's, once it is known whose child it was."""
@@ -222,10 +224,10 @@ class Nursery:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """After an exec in place."""
-        held = Held(saved["spec"], tuple(saved["shim"]), saved["streams"], tuple(saved["main"]))
+        held = Held(saved["spec"], saved["shim"], saved["streams"], tuple(saved["main"]))
         held.lost = saved["lost"]
         if not saved["child"]:
-            held.watch = os.pidfd_open(held.shim[0])
+            held.watch = os.pidfd_open(held.shim)
         if saved["channel"] is not None:
             held.channel = Channel(socket.socket(fileno=saved["channel"]))
         self.held[held.session] = held
@@ -233,9 +235,9 @@ class Nursery:
             os.set_inheritable(descriptor, False)
 
 
-def _write_birth(folder: str, shim: list[int], main: tuple[int, int], lost: int) -> None:
+def _birth(shim: list[int], main: tuple[int, int], lost: int) -> bytes:
     """Who holds the session and what its command is, for whoever looks for it after a crash."""
-    write_file(f"{folder}/birth.json", json.dumps({"shim": shim, "main": main, "lost": lost}).encode())
+    return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*shim, *main, lost)
 
 
 def open_streams(spec: dict[str, Any]) -> tuple[dict[str, int], tuple[int, int, int]]:

@@ -79,13 +79,13 @@ def scan() -> dict[int, Stat]:
     return found
 
 
-def scan_moving() -> dict[int, Stat]:
-    """Every process there is, the newest first, and then those that came meanwhile, until none come.
+def scan_moving(but: set[int]) -> dict[int, Stat]:
+    """Every process there is, the newest first, and then those that came meanwhile, until none come; some pids left out.
 
     What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it.
     """
     found: dict[int, Stat] = {}
-    seen: set[int] = set()
+    seen = set(but)
     for _ in range(_MOST_PASSES):
         fresh = set(all_pids()) - seen
         if not fresh:

@@ -62,7 +62,7 @@ class Shim:
         self.main = main
         self.keeper = keeper  # only when this shim took over from a lost one
         self.exit: dict[str, Any] | None = None
-        self.log = LogWriter(spec["folder"], spec["log_limit"], spec["log_segment"])
+        self.log = LogWriter(spec["folder"], spec["log_limit"], spec["log_segment"], fresh=not tree.adopted)
         self.meter = Meter(f"{spec['folder']}/meter")
         self.audience = Audience()
         self.orders = Orders(self)
@@ -74,9 +74,10 @@ class Shim:
         self.wake = wake_pipe()
         self.main_watch = os.pidfd_open(main[0]) if tree.adopted and proc.is_alive(*main) else None
         self.meter.offset = self.log.offset
+        if not tree.adopted and "terminal" in streams:
+            self.meter.rows, self.meter.cols = spec["rows"], spec["cols"]  # as the keeper made the terminal
+            self.log.set_size(spec["rows"], spec["cols"])
         self.meter.write()
-        if not tree.adopted:
-            self.resize(spec["rows"], spec["cols"])
 
     # -- the loop
 

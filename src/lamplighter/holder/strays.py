@@ -30,7 +30,7 @@ class Strays:
         processes = proc.scan()
         shims = {held.shim for held in self.nursery.held.values()}
         for stat in processes.values():
-            new = stat.parent == os.getpid() and stat.key not in self.known and stat.key not in shims
+            new = stat.parent == os.getpid() and stat.key not in self.known and stat.pid not in shims
             if new and stat.pid != self.daemon.pid:
                 self.known[stat.key] = self._owner(stat, lost) or set(lost)
 

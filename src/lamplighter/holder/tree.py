@@ -73,9 +73,13 @@ class Tree:
 
     # -- seeing
 
-    def members(self) -> dict[int, proc.Stat]:
-        """Who is in it now, the dead that wait to be reaped left out."""
-        processes = proc.scan_moving()
+    def members(self, foreign: set[int] | None = None) -> dict[int, proc.Stat]:
+        """Who is in it now, the dead that wait to be reaped left out.
+
+        `foreign` collects the pids that are not, and is passed over when it is given again: in the few looks of one kill
+        no stranger becomes a descendant, and fifty shims that kill at once need not read the whole machine each time.
+        """
+        processes = proc.scan_moving(foreign or set())
         found = (
             self._followed(processes)
             if self.adopted
@@ -85,6 +89,8 @@ class Tree:
             for pid in self.cgroup.pids():
                 if pid in processes:
                     found[pid] = processes[pid]
+        if foreign is not None:
+            foreign |= processes.keys() - found.keys()
         return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
 
     def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
@@ -160,7 +166,8 @@ class Tree:
         stopped: set[tuple[int, int]] = set()
         agreed = 0
         deadline = time.monotonic() + _FREEZE_SECONDS
-        members = self.members()
+        foreign: set[int] = set()
+        members = self.members(foreign)
         while agreed < 2 and time.monotonic() < deadline:
             new = {pid: stat for pid, stat in members.items() if stat.key not in stopped}
             moving = any(stat.state in "RSD" for stat in members.values() if not self._beyond(stat))
@@ -170,7 +177,7 @@ class Tree:
             stopped.update(stat.key for stat in new.values())
             if new or moving:
                 self._chase(newest, stopped)
-            members = self.members()
+            members = self.members(foreign)
         return members
 
     def _beyond(self, stat: proc.Stat) -> bool:

@@ -68,6 +68,7 @@ class Fleet:
         self.clock = clock
         self.lamps: dict[str, Lamp] = {}
         self.names: dict[str, str] = {}
+        self.boot = proc.boot_id()
         self.last_id = ""
         self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
         self.last_event = 0
@@ -78,7 +79,7 @@ class Fleet:
         for session in await self.store.read(sessions.living):
             self.put(session)
         self.last_id = await self.store.read(sessions.last_id)
-        for session in await self.store.read(lambda db: sessions.holders_lost(db, proc.boot_id())):
+        for session in await self.store.read(lambda db: sessions.holders_lost(db, self.boot)):
             self.keep_lost(session)
 
     def keep_lost(self, session: Session) -> None:

@@ -20,7 +20,6 @@ from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, LampError, UnavailableError
-from lamplighter.holder import proc
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
@@ -127,7 +126,7 @@ class Launcher:
             command=launch.command,
             cwd=cwd,
             created_at=now,
-            boot=proc.boot_id(),
+            boot=self.fleet.boot,
             parent=parent.id if parent else None,
             protected=launch.protect,
             keep_children=launch.keep_children,

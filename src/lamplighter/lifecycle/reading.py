@@ -142,7 +142,9 @@ class Reading:
 
     def _screen_of(self, session: Session, desk: _Desk) -> Screen:
         if desk.screen is None:
-            desk.screen = Screen(self.fleet.folder(session.id))
+            reading = self.fleet.reading(session.id)
+            size = (reading.rows, reading.cols) if reading and reading.rows else (24, 80)
+            desk.screen = Screen(self.fleet.folder(session.id), *size)
         return desk.screen
 
     def _desk(self, session: Session) -> _Desk:
