@@ -160,12 +160,12 @@ class Fleet:
         if lamp is not None:
             return lamp.session
         if word and all(character in "0123456789abcdefghjkmnpqrstvwxyz" for character in word):
-            found = await self.store.read(lambda db: sessions.by_prefix(db, word))
+            found = await self.store.get(lambda db: sessions.by_prefix(db, word))
             if len(found) == 1:
                 return self._current(found[0])
             if len(found) > 1:
                 raise _ambiguous(word, found)
-        named = await self.store.read(lambda db: sessions.ended_named(db, word))
+        named = await self.store.get(lambda db: sessions.ended_named(db, word))
         if named is not None:
             return named
         raise MissingError(
@@ -183,7 +183,7 @@ class Fleet:
         lamp = self.lamps.get(session.id)
         if lamp is not None:
             return lamp.session
-        return await self.store.read(lambda db: sessions.get(db, session.id)) or session
+        return await self.store.get(lambda db: sessions.get(db, session.id)) or session
 
     def children(self, session: str) -> list[str]:
         return [lamp.session.id for lamp in self.lamps.values() if lamp.session.parent == session]

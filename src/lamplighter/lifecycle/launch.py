@@ -62,7 +62,7 @@ class Launcher:
 
     async def launch(self, launch: Launch, caller: Caller, key: str, *, repeated: bool) -> Session:
         """Started, with its execution confirmed; or an error, and nothing is left behind."""
-        again = await self.fleet.store.read(lambda db: sessions.by_key(db, key)) if repeated else None
+        again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return _born(await self.resume(self._now(again)))
         _check_command(launch.command, launch.environment)

@@ -22,6 +22,7 @@ from lamplighter.replay.screen import Screen
 _SCREENS = 64
 _READERS = 256
 _CAST_PAGE = 1 << 20
+_SMALL = 128 << 10  # read on the loop: quicker than waking a thread
 
 
 @dataclass
@@ -45,17 +46,17 @@ class Reading:
         desk = self._desk(session)
         ended = not session.alive
         async with desk.lock:
-            return {
-                "id": session.id,
-                "mode": "output",
-                **await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended),
-            }
+            if lines is None and limit <= _SMALL:
+                page = _page(desk.reader, lines, since, limit, ended)
+            else:
+                page = await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended)
+        return {"id": session.id, "mode": "output", **page}
 
     async def raw(self, session: Session, cursor: int, limit: int = 1 << 20) -> tuple[bytes, int]:
         """Bytes from a cursor on, and the cursor after them."""
         desk = self._desk(session)
         async with desk.lock:
-            page = await asyncio.to_thread(desk.reader.read, cursor, limit)
+            page = desk.reader.read(cursor, min(limit, _SMALL))
         return b"".join(chunk.data for chunk in page.chunks), page.next_cursor
 
     async def last_input(self, session: Session) -> int:

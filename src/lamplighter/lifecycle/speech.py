@@ -20,6 +20,7 @@ from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
 
 _INPUT_SECONDS = 10.0
+FOLLOWED = 128 << 10
 _LINE_SECONDS = 15.0
 
 
@@ -73,7 +74,7 @@ class Speech:
                     return
                 page = last
                 continue
-            page = await self.reading.output(session, None, page["cursor"], limit)
+            page = await self.reading.output(session, None, page["cursor"], min(limit, FOLLOWED))
             if page["text"] or page["lost"]:
                 yield page
 

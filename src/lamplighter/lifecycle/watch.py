@@ -121,6 +121,8 @@ class Watch:
         return set(os.listdir(base)) if base and os.path.isdir(base) else set()
 
     def _on_phase(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        if event["phase"] == "survivors":
+            return  # told of with the certificate, in an event of its own
         lamp.phase = event["phase"]
         lamp.notify()
         if lamp.phase == "leftovers":

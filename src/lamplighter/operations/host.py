@@ -104,4 +104,4 @@ class Overview(Result):
 async def get_overview(call: Call, _: Nothing) -> Overview:
     """What runs, what waits for you, what to do next."""
     listed = await call.app.portrait.list(ended=False, limit=10_000)
-    return Overview(sessions=listed.sessions, caller=call.caller.name)
+    return Overview.model_construct(sessions=listed.sessions, caller=call.caller.name)

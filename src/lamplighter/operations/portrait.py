@@ -24,12 +24,14 @@ from lamplighter.store import sessions
 
 _NOTHING = Measure()
 _LONGEST_COMMAND = 400
+_FIELDS = set(SessionView.model_fields)
 
 
 class Portrait:
     def __init__(self, fleet: Fleet, gauge: Gauge) -> None:
         self.fleet = fleet
         self.gauge = gauge
+        self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
         found: list[Session] = []
@@ -39,7 +41,7 @@ class Portrait:
         found.sort(key=lambda session: session.id)
         measures = await self.gauge.measures(2.0)
         views = [self._view(session, measures.get(session.id, _NOTHING)) for session in found[-limit:]]
-        return Sessions(sessions=views, left_out=max(0, len(found) - limit))
+        return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
 
     async def view(self, session: Session) -> SessionView:
         measures = await self.gauge.measures()
@@ -105,16 +107,37 @@ class Portrait:
     def _view(self, session: Session, measure: Measure) -> SessionView:
         reading = self.fleet.reading(session.id) if session.alive else None
         verdict, evidence = judge(self._evidence(session, measure, reading))
+        values = {
+            **self._unchanging(session),
+            "verdict": verdict.value,
+            "evidence": evidence,
+            "last_output_at": moment(reading.last_output or None) if reading else None,
+            "last_input_at": moment(reading.last_input or None) if reading else None,
+            "attached": reading.attached if reading else 0,
+            "processes": len(measure.processes),
+            "memory": measure.memory,
+            "cpu": round(measure.cpu, 2),
+            "output": reading.offset if reading else session.facts.get("output", 0),
+        }
         # Built without validation: the values are ours, and a list of a thousand is asked for often.
-        return SessionView.model_construct(
+        view = SessionView.__new__(SessionView)
+        object.__setattr__(view, "__dict__", values)
+        object.__setattr__(view, "__pydantic_fields_set__", _FIELDS)
+        return view
+
+    def _unchanging(self, session: Session) -> dict[str, Any]:
+        """What a view says until the session changes, in the order of its fields, with room for the rest."""
+        kept = self._kept.get(session.id)
+        if kept is not None and kept[0] is session:
+            return kept[1]
+        values: dict[str, Any] = dict.fromkeys(SessionView.model_fields)
+        values.update(
             id=session.id,
             name=session.name,
             kind=session.kind.value,
             agent=session.agent,
             driver=session.driver.value,
             state=session.state.value,
-            verdict=verdict.value,
-            evidence=evidence,
             owner=session.owner,
             parent=session.parent,
             project=session.project,
@@ -126,16 +149,14 @@ class Portrait:
             created_at=moment(session.created_at),
             started_at=moment(session.started_at),
             ended_at=moment(session.ended_at),
-            last_output_at=moment(reading.last_output or None) if reading else None,
-            last_input_at=moment(reading.last_input or None) if reading else None,
-            attached=reading.attached if reading else 0,
-            processes=len(measure.processes),
-            memory=measure.memory,
-            cpu=round(measure.cpu, 2),
-            output=reading.offset if reading else session.facts.get("output", 0),
             exit=session.exit.document() if session.exit else None,
             how=session.ending.how.value if session.ending else None,
         )
+        if session.alive:
+            self._kept[session.id] = (session, values)
+            if len(self._kept) > 2 * len(self.fleet.lamps) + 100:
+                self._kept = {name: value for name, value in self._kept.items() if name in self.fleet.lamps}
+        return values
 
 
 def _shortened(command: tuple[str, ...]) -> list[str]:

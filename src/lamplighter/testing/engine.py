@@ -13,17 +13,19 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, identity
 from lamplighter.home import find_home
 from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
+AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
 
 
@@ -33,6 +35,8 @@ class Engine:
     guarantee: str = ""
 
     def __init__(self, **environment: str) -> None:
+        self.python = sys.executable
+        self.prefix: list[str] = []  # what the command line is started through, when not as the test itself is
         # Short: a socket's path has a limit, and pytest's own folders are long.
         self.folder = Path(tempfile.mkdtemp(prefix="lamp-", dir="/tmp"))
         self.environment = {**os.environ, **environment, "LAMPLIGHTER_HOME": str(self.folder)}
@@ -43,6 +47,16 @@ class Engine:
     # -- calls
 
     def connect(self) -> socket.socket:
+        found = boot.try_connect(self.home.run)
+        if found is not None:
+            return found
+        # A process with threads should not fork, and its environment is not one thread's: there the command does it.
+        if threading.active_count() > 1:
+            said = self.cli("up")
+            found = boot.try_connect(self.home.run)
+            if found is None:
+                raise ConnectionError(said.stderr)
+            return found
         before = dict(os.environ)
         os.environ.update(self.environment)
         try:
@@ -71,7 +85,7 @@ class Engine:
     def escapees(self, *names: str, mark: str, **arguments: Any) -> dict[str, Any]:
         """A session with these running in it, all of them up; with `report`, what it knows of them."""
         report = self.folder / f"report-{mark}"
-        command = (sys.executable, ESCAPEES, *names, "--mark", mark, "--report", str(report))
+        command = (self.python, ESCAPEES, *names, "--mark", mark, "--report", str(report))
         started = self.start(*command, **arguments)
         self.call("wait_session", session=started["id"], until="text=ready", timeout="60s")
         return {**started, "report": json.loads(report.read_text())}
@@ -109,7 +123,7 @@ class Engine:
 
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """The real command, in a process of its own."""
-        command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *arguments]
+        command = [*self.prefix, self.python, "-m", "lamplighter.frontends.cli.main", *arguments]
         given: dict[str, Any] = {"capture_output": True, "text": True, "env": self.environment, "timeout": 60}
         if "input" not in options:
             given["stdin"] = subprocess.DEVNULL
@@ -167,7 +181,13 @@ def answer(sock: socket.socket) -> dict[str, Any]:
 @contextmanager
 def engine(**environment: str) -> Generator[Engine]:
     """An engine that must leave nothing."""
-    made = Engine(**environment)
+    with leaving_nothing(Engine(**environment)) as made:
+        yield made
+
+
+@contextmanager
+def leaving_nothing(made: AnEngine) -> Generator[AnEngine]:
+    """Closes it; what it leaves behind is a failure."""
     try:
         yield made
     except BaseException:

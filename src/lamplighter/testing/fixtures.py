@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -47,6 +48,14 @@ def mark() -> Iterator[str]:
     yield token
     left = end_marked(token)
     assert not left, f"marked processes left: {left}"
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """Random numbers that can be had again: the seed is LAMPLIGHTER_TEST_SEED, and pytest shows it when the test fails."""
+    seed = os.environ.get("LAMPLIGHTER_TEST_SEED") or str(random.randrange(1 << 32))
+    print(f"LAMPLIGHTER_TEST_SEED={seed}")
+    return random.Random(seed)
 
 
 @pytest.fixture

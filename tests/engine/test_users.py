@@ -1,0 +1,155 @@
+"""As an ordinary user: the same proofs with and without a cgroup of one's own, and survivors that are another user's.
+
+Only root can be somebody else. Where the tests run as an ordinary user, all the other cases are that already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lamplighter.testing.engine import leaving_nothing
+from lamplighter.testing.escapees import ESCAPEES
+from lamplighter.testing.fixtures import cgroup_usable
+from lamplighter.testing.ordinary import UID, OrdinaryEngine, delegated_cgroup, find_python
+from lamplighter.testing.processes import marked, none_left, wait_until
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+
+TEN = [name for name in ESCAPEES if name not in ("plain", "bomb")]
+# Root's from all sides, or its starter could still signal it; deaf to the terminal's end, which the kernel tells everybody.
+HELPER = """
+#define _GNU_SOURCE
+#include <signal.h>
+#include <unistd.h>
+int main(void) {
+    if (setresgid(0, 0, 0) || setresuid(0, 0, 0)) return 1;
+    signal(SIGHUP, SIG_IGN);
+    alarm(120);
+    write(1, "root is here\\n", 13);
+    for (;;) pause();
+}
+"""
+STATUS_SURVIVORS = 8
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    found = find_python()
+    if found is None:
+        pytest.skip(f"uid {UID} can read no Python of this version, or not this package")
+    return found
+
+
+@pytest.fixture
+def tree(python: str) -> Iterator[OrdinaryEngine]:
+    with leaving_nothing(OrdinaryEngine(python)) as made:
+        made.guarantee = "tree"
+        yield made
+
+
+@pytest.fixture
+def kernel(python: str) -> Iterator[OrdinaryEngine]:
+    if not cgroup_usable():
+        pytest.skip("no cgroup can be made here")
+    with delegated_cgroup() as folder, leaving_nothing(OrdinaryEngine(python, folder)) as made:
+        made.guarantee = "kernel"
+        yield made
+
+
+@pytest.fixture(params=["kernel", "tree"])
+def ordinary(request: pytest.FixtureRequest) -> OrdinaryEngine:
+    return request.getfixturevalue(request.param)
+
+
+def test_a_kill_leaves_nothing(ordinary: OrdinaryEngine, mark: str) -> None:
+    session = ordinary.escapees(*TEN, mark=mark)
+    assert len(marked(mark)) > len(TEN)
+    steady = [found for found in session["report"]["escapees"] if found["name"] != "hopper"]
+    assert {os.stat(f"/proc/{found['pid']}").st_uid for found in steady} == {UID}
+    assert os.stat(f"/proc/{ordinary.daemon()[0]}").st_uid == UID
+    ended = ordinary.call("kill_session", session=session["id"], force=True, grace="0s")
+    assert none_left(mark)
+    assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+    assert ended["certificate"]["guarantee"] == ordinary.guarantee
+    listed = {(process["pid"], process["start_ticks"]) for process in ended["certificate"]["processes"]}
+    assert {(found["pid"], found["start_ticks"]) for found in steady} <= listed
+
+
+def test_what_a_kill_proves_is_said_before(ordinary: OrdinaryEngine) -> None:
+    assert ordinary.call("get_status")["guarantee"] == ordinary.guarantee
+    assert ordinary.call("check_host")["guarantee"] == ordinary.guarantee
+
+
+@pytest.fixture
+def helper() -> Callable[[OrdinaryEngine], str]:
+    """Makes a program that is root whoever starts it."""
+
+    def make(lit: OrdinaryEngine) -> str:
+        if shutil.which("cc") is None:
+            pytest.skip("there is no C compiler to make a setuid program with")
+        if os.statvfs(lit.folder).f_flag & os.ST_NOSUID:
+            pytest.skip("the file system of the temporary folder is mounted nosuid")
+        program = lit.folder / "helper"
+        subprocess.run(["cc", "-x", "c", "-w", "-o", str(program), "-"], input=HELPER.encode(), check=True)
+        os.chown(program, 0, 0)
+        program.chmod(0o4755)
+        return str(program)
+
+    return make
+
+
+def start_with(lit: OrdinaryEngine, program: str, mark: str) -> tuple[str, int]:
+    """A session with root's process in it: its id, and that process."""
+    session = lit.start("sh", "-c", f"{program} {mark} & exec sleep 300")["id"]
+    lit.call("wait_session", session=session, until="text=root is here", timeout="10s")
+    found = [process for process in marked(mark) if process.cmdline[0] == program]
+    assert [os.stat(f"/proc/{process.pid}").st_uid for process in found] == [0]
+    return session, found[0].pid
+
+
+def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
+    session, survivor = start_with(tree, helper(tree), mark)
+    killed = tree.cli("kill", session, "--force", "--grace", "0", "--json")
+    assert killed.returncode == STATUS_SURVIVORS, killed
+    told = json.loads(killed.stdout)
+    assert told["state"] == "ending"
+    assert [(one["pid"], bool(one["why"])) for one in told["certificate"]["survivors"]] == [(survivor, True)]
+    assert survivor not in {process["pid"] for process in told["certificate"]["processes"]}
+    assert tree.show(session)["state"] == "ending"
+    assert {process.pid for process in marked(mark)} == {survivor}
+    os.kill(survivor, signal.SIGKILL)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+    certificate = tree.show(session)["ending"]["certificate"]
+    assert (certificate["guarantee"], certificate["survivors"]) == ("tree", [])
+    assert survivor in {process["pid"] for process in certificate["processes"]}
+
+
+def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
+    """The ending that hangs on it is found again, with the survivor in it, and completes."""
+    session, survivor = start_with(tree, helper(tree), mark)
+    assert tree.call("end_session", session=session, grace="0s")["state"] == "ending"
+    tree.kill(tree.daemon())
+    again = tree.call("kill_session", session=session, force=True, grace="0s")
+    assert [one["pid"] for one in again["certificate"]["survivors"]] == [survivor]
+    tree.kill(tree.keeper())
+    assert tree.show(session)["state"] == "ending"
+    os.kill(survivor, signal.SIGKILL)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+    assert [event["action"] for event in tree.events(session)].count("ended") == 1
+
+
+def test_a_cgroup_of_ones_own_ends_even_roots_process(
+    kernel: OrdinaryEngine, helper: Callable[..., str], mark: str
+) -> None:
+    session, survivor = start_with(kernel, helper(kernel), mark)
+    ended = kernel.call("kill_session", session=session, force=True, grace="0s")
+    assert none_left(mark)
+    assert (ended["state"], ended["certificate"]["guarantee"]) == ("ended", "kernel")
+    assert survivor in {process["pid"] for process in ended["certificate"]["processes"]}
