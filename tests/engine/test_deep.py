@@ -1,4 +1,4 @@
-"""Long, repeated and randomised: races, a thousand sessions, and any text at all. `test_chaos` has the deaths under load.
+"""Long, repeated and randomised: deaths under load, races, a thousand sessions, and any text at all.
 
 The random numbers come from LAMPLIGHTER_TEST_SEED, which a failure prints.
 """
@@ -6,10 +6,13 @@ The random numbers come from LAMPLIGHTER_TEST_SEED, which a failure prints.
 from __future__ import annotations
 
 import random
+import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ from hypothesis import strategies as st
 from lamplighter.errors import Code, LampError
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.escapees import ESCAPEES
-from lamplighter.testing.processes import marked, none_left, wait_until
+from lamplighter.testing.processes import alive, inspect, marked, none_left, wait_until
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 
@@ -111,7 +114,8 @@ def _kill_by_name(lit: Engine, name: str, delay: float) -> dict[str, Any]:
         try:
             found.append(lit.call("kill_session", session=name, force=True, grace="0s"))
         except LampError as error:
-            assert error.code is Code.NOT_FOUND, error.message
+            if error.code is not Code.NOT_FOUND:
+                raise
         return bool(found)
 
     assert wait_until(kill)
@@ -162,3 +166,175 @@ def test_any_text_arrives_byte_for_byte(lit: Engine, headless: bool) -> None:
         assert target.read_bytes() == typed
 
     arrives()
+
+
+# ── Deaths at random, under load ─────────────────────────────────────────────────────────────────────────────────────
+
+CHAOS_SECONDS = 60.0
+COUNTER = "stty -echo 2>/dev/null; echo on; i=0; while read n; do i=$((i+1)); echo line $i $n; done #"
+TALKER = "import itertools, time\nfor n in itertools.count(1): print('line', n, flush=True); time.sleep(0.003)"
+MOST_LOSSES = 4  # a session whose shims die again and again is given up, which is another case
+
+
+@dataclass
+class Talk:
+    """One session and its client, who reads by cursor all that is printed."""
+
+    session: str
+    counts: bool  # it answers each line; else it talks by itself
+    gathered: str = ""
+    cursor: int = 0
+    sent: int = 0
+    losses: int = 0
+    unanswered: list[int] = field(default_factory=list[int])
+    errors: list[LampError] = field(default_factory=list[LampError])
+
+    def read(self, lit: Engine) -> None:
+        page = lit.call("read_output", session=self.session, mode="output", since=self.cursor, limit=1 << 20)
+        self.gathered += page["text"]
+        self.cursor = page["cursor"]
+
+    def say(self, lit: Engine) -> None:
+        """Another number, and its answer."""
+        self.sent += 1
+        before = len(self.gathered)
+        try:
+            lit.call("send_input", session=self.session, text=str(self.sent))
+        except LampError as error:
+            self.errors.append(error)
+
+        def answered() -> bool:
+            self.read(lit)
+            return f" {self.sent}\n" in self.gathered[before:].replace("\r", "")
+
+        if not wait_until(answered, 10):
+            self.unanswered.append(self.sent)
+
+    def live(self, lit: Engine, stop: threading.Event) -> None:
+        while not stop.is_set():
+            if self.counts:
+                self.say(lit)
+            else:
+                self.read(lit)
+                stop.wait(0.05)
+
+
+class Killer:
+    """KILLs a daemon, a keeper or a shim every moment; never a session's shim and its keeper at once, as then nobody
+    holds it."""
+
+    def __init__(self, lit: Engine, chance: random.Random, talks: list[Talk]) -> None:
+        self.lit = lit
+        self.chance = chance
+        self.talks = talks
+        self.killed: list[str] = []
+        self.keepers = 0
+        self.daemon_then = lit.daemon()
+
+    def live(self, stop: threading.Event) -> None:
+        while not stop.wait(self.chance.uniform(0.2, 1.0)):
+            what = self.chance.choice(["daemon", "keeper", "shim"])
+            getattr(self, f"_kill_{what}")()
+            self.killed.append(what)
+
+    def _kill_daemon(self) -> None:
+        self.lit.kill(self.lit.daemon())
+
+    def _kill_keeper(self) -> None:
+        self._settle_keeper()
+        for talk in self.talks:
+            self._settle_shim(talk)
+        self.keepers = self._count(None, "keeper lost")
+        self.daemon_then = self.lit.daemon()
+        self.lit.kill(self.lit.keeper())
+
+    def _kill_shim(self) -> None:
+        talk = self.chance.choice(self.talks)
+        if talk.losses < MOST_LOSSES:
+            self._settle_keeper()
+            self._settle_shim(talk)
+            talk.losses += 1
+            self.lit.kill(self.lit.shim(talk.session))
+
+    def _settle_keeper(self) -> None:
+        """All are held by the keeper that is there now: the daemon that saw the last one go says so, a new one sees to it."""
+        if "keeper" in self.killed:
+            assert wait_until(
+                lambda: (
+                    alive(*self.lit.keeper())
+                    and self.lit.call("get_status")
+                    and (self._count(None, "keeper lost") > self.keepers or self.lit.daemon() != self.daemon_then)
+                ),
+                30,
+            ), self.killed
+
+    def _settle_shim(self, talk: Talk) -> None:
+        assert wait_until(
+            lambda: (
+                self.lit.show(talk.session)["state"] == "ended"
+                or (alive(*self.lit.shim(talk.session)) and self._count(talk.session, "holder lost") == talk.losses)
+            ),
+            30,
+        ), (talk, self.lit.show(talk.session), self.killed)
+
+    def _count(self, session: str | None, action: str) -> int:
+        events = self.lit.call("list_events", session=session, limit=100_000)["events"]
+        return [event["action"] for event in events].count(action)
+
+
+def test_chaos(both: Engine, mark: str, chance: random.Random) -> None:
+    talks: list[Talk] = []
+    for number in range(12):
+        counts = number % 2 == 0
+        command = ("sh", "-c", f"{COUNTER} {mark}") if counts else (sys.executable, "-c", TALKER, mark)
+        session = both.start(*command, headless=number % 4 < 2)["id"]
+        both.call("wait_session", session=session, until="text=on" if counts else "text=line 1", timeout="10s")
+        talks.append(Talk(session, counts))
+    killer, stop = Killer(both, chance, talks), threading.Event()
+    with ThreadPoolExecutor(len(talks) + 1) as pool:
+        jobs = [pool.submit(talk.live, both, stop) for talk in talks]
+        jobs.append(pool.submit(killer.live, stop))
+        end = time.monotonic() + CHAOS_SECONDS
+        wait_until(lambda: any(job.done() for job in jobs) or time.monotonic() > end, CHAOS_SECONDS + 1)
+        stop.set()
+        for job in jobs:
+            job.result()
+    print(f"killed: {killer.killed}")
+    for talk in talks:
+        check_talk(both, talk)
+    check_events(both, talks)
+    for talk in talks:
+        if both.show(talk.session)["state"] != "ended":
+            ended = both.call("kill_session", session=talk.session, force=True, grace="0s")
+            assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+    assert none_left(mark)
+    check_events(both, talks, ended=True)
+
+
+def check_talk(lit: Engine, talk: Talk) -> None:
+    """It runs; what it printed is in the log once and in order; what was sent to it arrived at most once, and arrived
+    unless its shim was lost on the way."""
+    shown = lit.show(talk.session)
+    assert shown["state"] == "running", shown
+    assert inspect(shown["pid"]) is not None
+    talk.read(lit)
+    whole = Talk(talk.session, talk.counts)
+    while len(whole.gathered) < len(talk.gathered):
+        whole.read(lit)
+    assert whole.gathered.startswith(talk.gathered)
+    printed = [line.split() for line in talk.gathered.splitlines()[:-1] if line.startswith("line")]
+    assert [int(line[1]) for line in printed] == list(range(1, len(printed) + 1))
+    if talk.counts:
+        heard = [int(line[2]) for line in printed]
+        assert len(set(heard)) == len(heard), "something was typed twice"
+        assert heard == sorted(heard)
+        assert talk.losses or (not talk.unanswered and not talk.errors), talk
+        assert len(talk.unanswered) <= talk.losses, talk
+
+
+def check_events(lit: Engine, talks: list[Talk], ended: bool = False) -> None:
+    events = lit.call("list_events", limit=100_000)["events"]
+    assert [event["n"] for event in events] == list(range(1, len(events) + 1))
+    for talk in talks:
+        actions = [event["action"] for event in events if event["session"] == talk.session]
+        assert [actions.count(action) for action in ("start", "started", "ended")] == [1, 1, int(ended)]

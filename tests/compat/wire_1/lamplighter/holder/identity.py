@@ -1,0 +1,95 @@
+"""Which processes are the keeper and the daemon, written down by pid and start time; and how a keeper is started.
+
+Standard library only. The holders' doors are open to these two alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+
+from lamplighter.holder import proc
+from lamplighter.holder.files import write_file
+
+OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
+
+
+def record(run: str, role: str, pid: int) -> None:
+    """Write down that this process is the keeper, or the daemon."""
+    write_file(f"{run}/{role}.pid", f"{pid} {proc.start_of(pid)}\n".encode())
+
+
+def recorded(run: str, role: str) -> tuple[int, int] | None:
+    """The process, alive or not; None when none was ever written down."""
+    try:
+        with open(f"{run}/{role}.pid") as file:
+            pid, start = file.read().split()
+        return int(pid), int(start)
+    except (OSError, ValueError):
+        return None
+
+
+def is_ours(run: str, pid: int) -> bool:
+    """Whether whatever has this pid now is the keeper or the daemon."""
+    start = proc.start_of(pid)
+    return start is not None and (pid, start) in (recorded(run, "keeper"), recorded(run, "daemon"))
+
+
+def spawn_keeper(run: str, state: str) -> int:
+    """Start a keeper in its own session with a clean environment; its pid. The caller is its parent.
+
+    Its socket is made here and handed over, so that whoever connects next is heard as soon as the keeper is up.
+    """
+    listener = listen(f"{run}/keeper.sock")
+    log = os.open(f"{state}/keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    given = {0: nothing, 1: log, 2: log, 3: listener.fileno()}
+    try:
+        return os.posix_spawn(
+            sys.executable,
+            [*keeper_command(), run, state, "listener", "3"],
+            clean_environment(),
+            file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in given.items()],
+            setsid=True,
+            setsigmask=[],
+        )
+    finally:
+        os.close(log)
+        os.close(nothing)
+        listener.close()
+
+
+def keeper_command() -> list[str]:
+    """How a keeper of this code is started: isolated and without `site`, so that it is small."""
+    return [sys.executable, "-I", "-S", f"{os.path.dirname(os.path.abspath(__file__))}/start.py"]
+
+
+def listen(path: str) -> socket.socket:
+    """A unix socket at this path, the user's alone, in place of whatever was there."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    sock.bind(path)
+    os.chmod(path, 0o600)
+    sock.listen(512)
+    return sock
+
+
+def clean_environment() -> dict[str, str]:
+    """What our own processes need of the environment, and nothing of the caller's secrets."""
+    kept = (
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TZ",
+        "USER",
+        "LOGNAME",
+        "TMPDIR",
+        "PYTHONPATH",
+    )
+    folders = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    ours = [name for name in os.environ if name.startswith("LAMPLIGHTER_") and name not in OF_A_SESSION]
+    return {name: os.environ[name] for name in (*kept, *folders, *ours) if name in os.environ}
