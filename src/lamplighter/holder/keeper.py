@@ -22,7 +22,7 @@ from lamplighter.holder import cgroup, identity
 from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.nursery import Held, Nursery
-from lamplighter.holder.prctl import become_subreaper
+from lamplighter.holder.prctl import become_subreaper, set_name
 from lamplighter.holder.rehearsal import rehearse
 from lamplighter.holder.strays import Strays
 from lamplighter.holder.waking import drain, listen_for_children, wake_pipe
@@ -341,7 +341,8 @@ def main() -> None:
     os.umask(0o077)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    become_subreaper("lamp-keeper")
+    become_subreaper()
+    set_name("lamp-keeper")
     listen_for_children()
     rehearse(run)
     identity.record(run, "keeper", os.getpid())

@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
+import json
 import os
 import socket
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.birth import BirthError, give_birth, set_size
 from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.files import read_json, write_file
-from lamplighter.holder.prctl import become_subreaper
 from lamplighter.holder.shim import Shim
-from lamplighter.holder.tree import MARK, Tree
+from lamplighter.holder.template import Template, become
+from lamplighter.holder.tree import Tree
 from lamplighter.holder.wire import Channel
 
 TYPE_CHECKING = False
@@ -64,6 +63,7 @@ class Nursery:
         self.limit = limit
         self.cgroup = cgroup
         self.held: dict[str, Held] = {}
+        self.template = Template(self._be_shim)
         self.recent: dict[int, int] = {}
 
     # -- a new session
@@ -76,31 +76,29 @@ class Nursery:
         listener = identity.listen(spec["socket"])
         ours, theirs = open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
-        pid = os.fork()
-        if pid == 0:
-            kept = [*ours.values(), *theirs, shim_end.fileno(), listener.fileno(), born]
-            _in_child(lambda: self._be_shim(spec, born, ours, theirs, listener, Channel(shim_end)), kept)
-        listener.close()
-        shim_end.close()
-        for descriptor in {born, *theirs}:
-            os.close(descriptor)
+        given = [born, listener.fileno(), shim_end.fileno(), *ours.values(), *dict.fromkeys(theirs)]
+        try:
+            pid = self.template.fork(json.dumps({"spec": spec, "ours": list(ours)}).encode(), given)
+        finally:
+            listener.close()
+            shim_end.close()
+            for descriptor in {born, *theirs}:
+                os.close(descriptor)
         held = Held(spec, pid, ours)
         self.held[held.session] = held
         return daemon_end
 
-    def _be_shim(
-        self,
-        spec: dict[str, Any],
-        born: int,
-        ours: dict[str, int],
-        theirs: tuple[int, int, int],
-        listener: socket.socket,
-        daemon: Channel,
-    ) -> int:
+    def _be_shim(self, message: bytes, given: list[int]) -> int:
+        """In the shim's own process."""
+        told: dict[str, Any] = json.loads(message)
+        spec: dict[str, Any] = told["spec"]
+        born, listener, daemon = given[0], from_descriptor(given[1]), Channel(from_descriptor(given[2]))
+        ours = dict(zip(told["ours"], given[3:], strict=False))
+        theirs = given[3 + len(ours) :] * (1 if len(ours) > 1 else 3)
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if self.cgroup else None
         try:
             folder = cgroup.open() if cgroup else None
-            pid = give_birth(spec, theirs, folder, self.limit)
+            pid = give_birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
         except (BirthError, OSError) as error:
             if cgroup is not None:
                 cgroup.remove()
@@ -143,7 +141,7 @@ class Nursery:
         pid = os.fork()
         if pid == 0:
             kept = [*held.streams.values(), theirs.fileno(), listener.fileno()]
-            _in_child(lambda: self._be_substitute(held, roots, listener, Channel(theirs)), kept)
+            become(lambda: self._be_substitute(held, roots, listener, Channel(theirs)), kept)
         listener.close()
         theirs.close()
         held.channel = Channel(ours)
@@ -235,6 +233,11 @@ class Nursery:
             os.set_inheritable(descriptor, False)
 
 
+def from_descriptor(descriptor: int) -> socket.socket:
+    """A socket of ours that came as a number; nothing has to be found out about it."""
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+
+
 def _birth(shim: list[int], main: tuple[int, int], lost: int) -> bytes:
     """Who holds the session and what its command is, for whoever looks for it after a crash."""
     return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*shim, *main, lost)
@@ -271,22 +274,3 @@ def _terminal_number(master: int | None) -> int:
 def _ptsname(master: int) -> str:
     number = fcntl.ioctl(master, 0x80045430, b"\0\0\0\0")  # TIOCGPTN
     return f"/dev/pts/{int.from_bytes(number, 'little')}"
-
-
-def _in_child(be: Any, keep: list[int]) -> None:
-    """In a fresh fork: let go of all that is the keeper's or another session's, and be what is asked. Never returns."""
-    status = 70
-    try:
-        os.setsid()
-        become_subreaper("lamp-shim")
-        bounds = [2, *sorted(set(keep)), 1 << 20]
-        for before, after in itertools.pairwise(bounds):
-            os.closerange(before + 1, after)
-        status = be()
-    except BaseException:
-        tell_fault()
-    finally:
-        os._exit(status)
-
-
-__all__ = ["MARK", "Held", "Nursery", "open_streams"]

@@ -15,11 +15,19 @@ _INTO_CGROUP = 0x200000000
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock: a fork must come back with it held
 
 
-def become_subreaper(name: str) -> None:
-    """From now on orphans below this process become its children; and the name that ps shows."""
-    for option, value in ((_SET_CHILD_SUBREAPER, 1), (_SET_NAME, name.encode())):
-        if _libc.prctl(option, value, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), "prctl")
+def become_subreaper() -> None:
+    """From now on orphans below this process become its children."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def set_name(name: str) -> None:
+    """What ps shows."""
+    _prctl(_SET_NAME, name.encode())
+
+
+def _prctl(option: int, value: int | bytes) -> None:
+    if _libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def fork_into(cgroup: int) -> int:

@@ -42,9 +42,10 @@ def connect_daemon(run: str, state: str) -> socket.socket:
         sock = try_connect(run)
         if sock is not None:
             return sock
-        # The keeper has not seen yet that this daemon is dying: its end is worth waiting for.
-        proc.wait_for_exit(pid, _DYING_SECONDS)
-    raise BootError(f"the daemon starts but cannot be reached at {run}/daemon.sock")
+        if pid is not None:
+            # The keeper has not seen yet that this daemon is dying: its end is worth waiting for.
+            proc.wait_for_exit(pid, _DYING_SECONDS)
+    raise BootError(f"the daemon cannot be reached at {run}/daemon.sock; {state}/keeper.log and daemon.log say why")
 
 
 def _connect(path: str) -> socket.socket | None:
@@ -57,7 +58,8 @@ def _connect(path: str) -> socket.socket | None:
     return sock
 
 
-def _ask_for_daemon(run: str, state: str) -> int:
+def _ask_for_daemon(run: str, state: str) -> int | None:
+    """The daemon's pid once it is ready; None when the keeper went away meanwhile, as it does when it is upgraded."""
     with _starting(run):
         keeper = _connect(f"{run}/keeper.sock")
         if keeper is None:
@@ -67,7 +69,7 @@ def _ask_for_daemon(run: str, state: str) -> int:
         raise BootError(f"the keeper does not start; {state}/keeper.log says why")
     answer = ask(keeper, {"op": "daemon", "n": 1})
     if answer is None:
-        raise BootError(f"the keeper stopped while it was asked; {state}/keeper.log says why")
+        return None
     if "error" in answer:
         raise BootError(answer["error"]["message"])
     return int(answer["ok"]["pid"])

@@ -16,6 +16,7 @@ from lamplighter.holder.tree import Tree
 
 _STALL_SECONDS = 5.0
 _RETRY_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
 
 
 class Dying:
@@ -30,6 +31,7 @@ class Dying:
         self.ladder: list[str] = []
         self.written = False
         self._pause = 0.02
+        self._kill_at = 0.0
         self._stalled_at = 0.0
         self._empty_looks = 0
 
@@ -42,11 +44,13 @@ class Dying:
                 self.tree.terminate()
                 self.ladder.append("TERM")
                 self.phase = "stopping"
-                self.next_look = now + grace
+                self._kill_at = now + grace
+                self._look_later(now)
             else:
                 self._kill(now)
-        elif self.phase == "stopping" and self.next_look is not None:
-            self.next_look = min(self.next_look, now + grace)
+        elif self.phase == "stopping":
+            self._kill_at = min(self._kill_at, now + grace)
+            self._look_later(now)
         elif self.phase == "survivors":
             self.next_look = now
 
@@ -69,10 +73,16 @@ class Dying:
         if self._gone(due=due or self.phase == "running"):
             self.phase = "ended"
             self.next_look = None
+        elif due and self.phase == "stopping" and now < self._kill_at:
+            self._look_later(now)
         elif due and self.phase in ("stopping", "killing", "survivors"):
             self._kill(now)
         elif due and self.phase == "leftovers":
             self.next_look = now + _RETRY_SECONDS
+
+    def _look_later(self, now: float) -> None:
+        """At the end of the grace; a shim that nobody tells when the last one has gone looks for itself in between."""
+        self.next_look = min(self._kill_at, now + _LOOK_SECONDS) if self.adopted else self._kill_at
 
     def try_later(self) -> None:
         """The end could not be written down: once more in a while."""

@@ -3,6 +3,7 @@ then written once, in memory that all shims share, and not again in each of a th
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import socket
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.files import write_file
-from lamplighter.holder.nursery import open_streams
+from lamplighter.holder.nursery import from_descriptor, open_streams
 from lamplighter.holder.shim import Shim
 from lamplighter.holder.tree import Tree
 from lamplighter.holder.wire import Channel
@@ -38,12 +39,13 @@ def _play(folder: str, run: str, driver: str) -> None:
         "grace": 1.0, "folder": folder, "socket": f"{folder}/sock", "run": run, "state": folder,
         "log_limit": 1 << 20, "log_segment": 1 << 18,
     }  # fmt: skip
+    spec = json.loads(json.dumps(spec))
     ours, theirs = open_streams(spec)
     near, far = socket.socketpair()
     listener = identity.listen(spec["socket"])
     me = os.getpid()
     shim = Shim(spec, ours, listener, Tree("rehearsal", None), (me, proc.start_of(me) or 0), None)
-    daemon = Channel(near)
+    daemon = Channel(from_descriptor(near.detach()))
     daemon.send_json({**shim.hello(), "event": "started"})
     shim.controllers.append(daemon)
     for _ in range(3):
@@ -53,5 +55,5 @@ def _play(folder: str, run: str, driver: str) -> None:
     shim.log.close()
     for descriptor in {signal.set_wakeup_fd(-1), shim.wake, *shim.streams.open.values(), *theirs}:
         os.close(descriptor)
-    for sock in (near, far, listener):
+    for sock in (daemon.sock, far, listener):
         sock.close()

@@ -31,7 +31,7 @@ class Strays:
         shims = {held.shim for held in self.nursery.held.values()}
         for stat in processes.values():
             new = stat.parent == os.getpid() and stat.key not in self.known and stat.pid not in shims
-            if new and stat.pid != self.daemon.pid:
+            if new and stat.pid not in (self.daemon.pid, self.nursery.template.pid):
                 self.known[stat.key] = self._owner(stat, lost) or set(lost)
 
     def of(self, session: str) -> set[tuple[int, int]]:
