@@ -117,14 +117,3 @@ class Line:
             f"the line to {self.what} broke",
             "try again; if it stays so, lamp doctor says more",
         )
-
-
-def connect(path: str) -> socket.socket | None:
-    """A connection to a holder's socket, or None when nobody listens there."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.connect(path)
-    except OSError:
-        sock.close()
-        return None
-    return sock

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.holder import identity, proc
+from lamplighter.holder import boot, identity, proc
 from lamplighter.holder.keeper import code_version
 from lamplighter.holder.wire import JSON, Channel
-from lamplighter.line import connect
 from lamplighter.store import sessions
 from lamplighter.store.database import Database
 from lamplighter.testing.engine import Engine, engine
@@ -75,7 +74,7 @@ def start_as_then(made: Engine, name: str, command: list[str]) -> str:
     )
     asyncio.run(_insert(made, session))
     identity.record(made.home.run, "daemon", os.getpid())
-    sock = connect(made.home.keeper_socket)
+    sock = boot.connect(made.home.keeper_socket)
     assert sock is not None
     keeper = Channel(sock)
     messages(keeper)
@@ -110,7 +109,7 @@ def test_a_daemon_of_today_speaks_to_a_shim_of_then(aged: tuple[Engine, int]) ->
     assert made.call("read_output", session=session)["text"] == "still understood\n" * 2
     # Its keeper became one of today, in place, and holds it still.
     assert made.keeper()[0] == keeper
-    sock = connect(made.home.keeper_socket)
+    sock = boot.connect(made.home.keeper_socket)
     assert sock is not None
     channel = Channel(sock)
     assert messages(channel)[0]["code"] == code_version()

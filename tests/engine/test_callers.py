@@ -16,7 +16,6 @@ import pytest
 
 from lamplighter.errors import LampError
 from lamplighter.holder import boot
-from lamplighter.line import connect
 from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, wait_until
@@ -200,7 +199,7 @@ def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engin
 def test_holders_refuse_everybody_else(lit: Engine) -> None:
     session = lit.start("cat")["id"]
     for path, operation in ((lit.home.shim_socket(session), "stop"), (lit.home.keeper_socket, "down")):
-        sock = connect(path)
+        sock = boot.connect(path)
         assert sock is not None
         answered = boot.ask(sock, {"op": operation, "n": 1, "grace": 0})
         assert answered is not None

@@ -12,6 +12,7 @@ import sys
 
 from lamplighter.holder import proc
 from lamplighter.holder.files import write_file
+from lamplighter.holder.wire import pack_json
 
 OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
 
@@ -59,6 +60,16 @@ def spawn_keeper(run: str, state: str) -> int:
         os.close(log)
         os.close(nothing)
         listener.close()
+
+
+def pass_eof_on(run: str, session: str) -> None:
+    """From a shim: the keeper holds a duplicate of the input's end, and the command sees the end when that is closed too."""
+    with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
+        sock.settimeout(1.0)
+        sock.connect(f"{run}/keeper.sock")
+        sock.sendall(pack_json({"op": "eof", "session": session, "n": 1}))
+        while sock.recv(4096):
+            pass
 
 
 def keeper_command() -> list[str]:

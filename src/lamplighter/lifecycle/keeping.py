@@ -16,7 +16,7 @@ from lamplighter.errors import Code, UnavailableError
 from lamplighter.holder import boot, identity, proc
 from lamplighter.holder.keeper import code_version
 from lamplighter.home import Home
-from lamplighter.line import Line, connect
+from lamplighter.line import Line
 
 log = logging.getLogger(__name__)
 
@@ -75,11 +75,11 @@ class Keeping:
             self._line.close()
 
     async def _connect(self) -> Line:
-        sock = connect(self.home.keeper_socket)
+        sock = boot.connect(self.home.keeper_socket)
         if sock is None:
             # The keeper that started this daemon is gone. A new one is nobody's ancestor, but starts and holds as well.
             await asyncio.to_thread(boot.start_keeper, self.home.run, self.home.state)
-            sock = connect(self.home.keeper_socket)
+            sock = boot.connect(self.home.keeper_socket)
         if sock is None:
             raise UnavailableError(
                 Code.HOLDER_UNREACHABLE,
@@ -101,7 +101,7 @@ class Keeping:
         log.info("the keeper runs other code; it is upgraded in place")
         await line.ask("upgrade", command=identity.keeper_command(), environment=identity.clean_environment())
         line.close()
-        sock = connect(self.home.keeper_socket)
+        sock = boot.connect(self.home.keeper_socket)
         assert sock is not None, "the keeper's socket survives its upgrade"
         self._greeting = asyncio.get_running_loop().create_future()
         line = Line(sock, "the keeper", self._heard, self._broken)

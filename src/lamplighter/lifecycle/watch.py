@@ -18,14 +18,14 @@ from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Process, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import LampError
-from lamplighter.holder import proc
+from lamplighter.holder import boot, proc
 from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.launch import Launcher, holding_spec
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
-from lamplighter.line import Line, RefusedError, connect
+from lamplighter.line import Line, RefusedError
 
 log = logging.getLogger(__name__)
 _TAKEOVER_SECONDS = 10.0
@@ -195,7 +195,7 @@ class Watch:
             return True
         if lamp.line is not None and lamp.line.alive:
             return True
-        sock = connect(self.fleet.settings.home.shim_socket(session.id))
+        sock = boot.connect(self.fleet.settings.home.shim_socket(session.id))
         if sock is not None:
             self.adopt(session.id, sock, None)
             return True

@@ -79,6 +79,7 @@ def _dispatch(words: list[str], output: Output) -> int:
     if name in ("help", "--help", "-h"):
         return _help(commands, rest, output)
     if name is None:
+        _check_platform()
         from lamplighter.frontends.cli.ask import overview
 
         return overview(output)
@@ -87,9 +88,19 @@ def _dispatch(words: list[str], output: Output) -> int:
     output.as_json = bool(arguments.options.get("json")) or "--json" in words[: len(words) - len(rest)]
     if arguments.options.get("help"):
         return _help(commands, [name], output)
+    _check_platform()
     module, _, function = _OWN_WAY.get(name, "ask:ask").partition(":")
     run = getattr(importlib.import_module(f"lamplighter.frontends.cli.{module}"), function)
     return run(command, arguments, output)
+
+
+def _check_platform() -> None:
+    if sys.platform != "linux":
+        raise UnavailableError(
+            Code.UNSUPPORTED,
+            f"Lamplighter does not run on {sys.platform} yet: it needs Linux's subreapers, pidfds and /proc",
+            "run it on Linux, or in a Linux container or virtual machine",
+        )
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
