@@ -153,7 +153,7 @@ class Keeper:
         else:
             try:
                 handler(channel, request)
-            except (OSError, KeyError, ValueError, TypeError) as error:
+            except Exception as error:  # whoever asked waits for an answer, whatever went wrong
                 tell_fault()
                 self._answer(channel, request, error={"code": "INTERNAL", "message": f"{operation}: {error!r}"})
 

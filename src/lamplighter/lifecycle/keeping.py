@@ -19,6 +19,7 @@ from lamplighter.home import Home
 from lamplighter.line import Line
 
 log = logging.getLogger(__name__)
+_PATIENCE_SECONDS = 30.0
 
 
 class Keeping:
@@ -47,7 +48,15 @@ class Keeping:
 
     async def spawn(self, spec: dict[str, Any]) -> tuple[dict[str, Any], socket.socket]:
         """Have a shim forked; the socket speaks to it."""
-        answer, descriptors = await (await self.line()).ask("spawn", spec=spec)
+        try:
+            asked = (await self.line()).ask("spawn", spec=spec)
+            answer, descriptors = await asyncio.wait_for(asked, _PATIENCE_SECONDS)
+        except TimeoutError:
+            raise UnavailableError(
+                Code.HOLDER_UNREACHABLE,
+                "the keeper does not answer",
+                f"see {self.home.state}/keeper.log; lamp doctor says more",
+            ) from None
         return answer, socket.socket(fileno=descriptors[0])
 
     async def held(self) -> dict[str, dict[str, Any]]:

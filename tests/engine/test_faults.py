@@ -1,0 +1,52 @@
+"""Faults of our own: whoever asked is told, and the rest goes on."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import inspect, wait_until
+
+
+def test_a_keeper_that_cannot_fork_says_so(lit: Engine) -> None:
+    """The folder for its sockets is taken away: no shim can be started, and that is the answer, not silence."""
+    steady = lit.start("cat")["id"]
+    sockets = lit.folder / "run" / "s"
+    sockets.rename(lit.folder / "run" / "away")
+    with pytest.raises(LampError) as caught:
+        lit.start("cat")
+    assert caught.value.code is Code.HOLDER_UNREACHABLE
+    assert [session["id"] for session in lit.call("list_sessions", all=True)["sessions"]] == [steady]
+    (lit.folder / "run" / "away").rename(sockets)
+    assert lit.start("cat")["state"] == "running"
+    assert lit.call("kill_session", session=steady, force=True)["certificate"]["survivors"] == []
+
+
+def test_a_template_that_is_killed_is_made_anew(lit: Engine) -> None:
+    lit.start("cat")
+    keeper = lit.keeper()[0]
+    template = next(pid for pid in _children(keeper) if _name(pid) == "lamp-template")
+    found = inspect(template)
+    assert found is not None
+    lit.kill((template, found.start_ticks))
+    assert lit.start("cat")["state"] == "running"
+    assert wait_until(lambda: any(_name(pid) == "lamp-template" for pid in _children(keeper)))
+    assert len(lit.call("list_sessions")["sessions"]) == 2
+
+
+def _children(parent: int) -> list[int]:
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        with suppress(OSError):
+            if name.isdigit() and int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(name))
+    return found
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
