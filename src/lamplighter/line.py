@@ -101,8 +101,7 @@ class Line:
             self._heard(message)
             return
         future = self._waiting.pop(message.get("n", 0), None)
-        descriptors = list(self.channel.received)
-        self.channel.received.clear()
+        descriptors = self.channel.take(message)
         if future is None or future.done():
             for descriptor in descriptors:
                 os.close(descriptor)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import socket
@@ -35,21 +36,14 @@ def aged(request: pytest.FixtureRequest) -> Iterator[tuple[Engine, int]]:
     with engine() as made:
         listener = identity.listen(made.home.keeper_socket)
         start = Path(__file__).parent / request.param / "lamplighter/holder/start.py"
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            str(start),
-            made.home.run,
-            made.home.state,
-            "listener",
-            str(listener.fileno()),
-        ]
+        lock = os.open(f"{made.home.run}/keeper.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        given = [listener.fileno(), lock]
+        command = [sys.executable, "-I", "-S", str(start), made.home.run, made.home.state, "given", *map(str, given)]
         with open(made.folder / "keeper.log", "wb") as log:
-            keeper = subprocess.Popen(
-                command, pass_fds=[listener.fileno()], env=made.environment, start_new_session=True, stderr=log
-            )
+            keeper = subprocess.Popen(command, pass_fds=given, env=made.environment, start_new_session=True, stderr=log)
         listener.close()
+        os.close(lock)
         yield made, keeper.pid
         made.close()
         assert keeper.wait(20) == 0
@@ -84,8 +78,8 @@ def start_as_then(made: Engine, name: str, command: list[str]) -> str:
         "state": made.home.state, "log_limit": 1 << 26, "log_segment": 1 << 23,
     }  # fmt: skip
     keeper.send_json({"op": "spawn", "n": 1, "spec": spec})
-    assert "ok" in messages(keeper)[0]
-    shim = Channel(socket.socket(fileno=keeper.received.popleft()))
+    answer = messages(keeper)[0]
+    shim = Channel(socket.socket(fileno=keeper.take(answer)[0]))
     assert messages(shim)[0]["event"] == "started"
     shim.close()
     keeper.close()

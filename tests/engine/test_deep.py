@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamplighter.errors import Code, LampError
+from lamplighter.holder import boot
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.escapees import ESCAPEES
 from lamplighter.testing.processes import alive, inspect, marked, none_left, wait_until
@@ -269,7 +270,7 @@ class Killer:
                     and (self._count(None, "keeper lost") > self.keepers or self.lit.daemon() != self.daemon_then)
                 ),
                 30,
-            ), self.killed
+            ), self._story()
 
     def _settle_shim(self, talk: Talk) -> None:
         assert wait_until(
@@ -278,7 +279,24 @@ class Killer:
                 or (alive(*self.lit.shim(talk.session)) and self._count(talk.session, "holder lost") == talk.losses)
             ),
             30,
-        ), (talk, self.lit.show(talk.session), self.killed)
+        ), f"{talk.session}: {self.lit.show(talk.session)}\n{self._story()}"
+
+    def _story(self) -> str:
+        """What a failure has to be judged by."""
+        keeper = boot.connect(self.lit.home.keeper_socket)
+        reached = keeper is not None
+        if keeper is not None:
+            keeper.close()
+        logs = [(self.lit.folder / name).read_text()[-3000:] for name in ("daemon.log", "keeper.log")]
+        return "\n".join(
+            [
+                f"killed {' '.join(self.killed)}",
+                f"keeper {self.lit.keeper()} alive {alive(*self.lit.keeper())}, reached {reached}",
+                f"daemon {self.lit.daemon()} alive {alive(*self.lit.daemon())}, then {self.daemon_then}",
+                f"keepers lost before {self.keepers}, now {self._count(None, 'keeper lost')}",
+                *logs,
+            ]
+        )
 
     def _count(self, session: str | None, action: str) -> int:
         events = self.lit.call("list_events", session=session, limit=100_000)["events"]

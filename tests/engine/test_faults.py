@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.holder import identity
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import inspect, wait_until
 
@@ -50,3 +52,19 @@ def _children(parent: int) -> list[int]:
 
 def _name(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def test_two_who_start_a_keeper_at_once_leave_one_that_is_reachable(lit: Engine) -> None:
+    """The lock is taken before the socket is touched: a second starter takes nothing away from the first."""
+    session = lit.start("cat")["id"]
+    keeper = lit.keeper()
+    assert identity.spawn_keeper(lit.home.run, lit.home.state) is None
+    assert lit.keeper() == keeper
+    lit.kill(lit.daemon())
+    assert lit.show(session)["state"] == "running"
+    for _ in range(5):
+        lit.kill(lit.keeper())
+        with ThreadPoolExecutor(6) as pool:
+            started = [pool.submit(lit.start, "true") for _ in range(6)]
+            assert all(job.result()["id"] for job in started)
+    assert lit.show(session)["state"] == "running"

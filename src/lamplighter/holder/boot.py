@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -21,6 +22,7 @@ from lamplighter.holder.wire import JSON, Frames, pack_json
 _PATIENCE = 60.0
 _TRIES = 5
 _DYING_SECONDS = 5.0
+_KEEPER_PAUSES = (0.01, 0.05, 0.2, 0.5)
 
 
 class BootError(Exception):
@@ -61,11 +63,7 @@ def connect(path: str) -> socket.socket | None:
 
 def _ask_for_daemon(run: str, state: str) -> int | None:
     """The daemon's pid once it is ready; None when the keeper went away meanwhile, as it does when it is upgraded."""
-    with _starting(run):
-        keeper = connect(f"{run}/keeper.sock")
-        if keeper is None:
-            start_keeper(run, state)
-            keeper = connect(f"{run}/keeper.sock")
+    keeper = reach_keeper(run, state)
     if keeper is None:
         raise BootError(f"the keeper does not start; {state}/keeper.log says why")
     answer = ask(keeper, {"op": "daemon", "n": 1})
@@ -74,6 +72,20 @@ def _ask_for_daemon(run: str, state: str) -> int | None:
     if "error" in answer:
         raise BootError(answer["error"]["message"])
     return int(answer["ok"]["pid"])
+
+
+def reach_keeper(run: str, state: str) -> socket.socket | None:
+    """A connection to the keeper, started first when there is none."""
+    for pause in _KEEPER_PAUSES:
+        with _starting(run):
+            sock = connect(f"{run}/keeper.sock")
+            if sock is None:
+                start_keeper(run, state)
+                sock = connect(f"{run}/keeper.sock")
+        if sock is not None:
+            return sock
+        time.sleep(pause)  # another starter, who need not have our lock, is between its own and the socket
+    return None
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ Standard library only. Knows nothing of the store.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
 import json
 import os
@@ -185,7 +184,7 @@ class Keeper:
 
     def _do_hold(self, channel: Channel, request: dict[str, Any]) -> None:
         """Hold duplicates for a session whose shim another keeper forked."""
-        descriptors = [channel.received.popleft() for _ in request["names"]]
+        descriptors = channel.take(request)
         self.nursery.hold(
             request["spec"],
             tuple(request["shim"]),
@@ -310,16 +309,6 @@ def code_version() -> str:
     return f"{digest:08x}"
 
 
-def _take_lock(run: str) -> int | None:
-    """One keeper for a home: whoever has the lock is it, and the lock goes with the process, whatever happens to that."""
-    lock = os.open(f"{run}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return None
-    return lock
-
-
 def _read_saved(memory: int) -> dict[str, Any]:
     os.lseek(memory, 0, os.SEEK_SET)
     with open(memory, "rb") as file:
@@ -327,14 +316,11 @@ def _read_saved(memory: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Arguments: the run folder, the state folder, and a descriptor: the socket to listen on, or with `saved`, what an older
-    keeper that became this one has written down."""
-    run, state, how, descriptor = sys.argv[1:5]
-    saved = _read_saved(int(descriptor)) if how == "saved" else None
-    listener = saved["listener"] if saved else int(descriptor)
-    lock = saved["lock"] if saved else _take_lock(run)
-    if lock is None:
-        return
+    """Arguments: the run folder, the state folder, and descriptors: `given`, the socket to listen on and the lock; or
+    `saved`, what an older keeper that became this one has written down."""
+    run, state, how, *descriptors = sys.argv[1:]
+    saved = _read_saved(int(descriptors[0])) if how == "saved" else None
+    listener, lock = (saved["listener"], saved["lock"]) if saved else map(int, descriptors)
     os.set_inheritable(listener, False)
     os.set_inheritable(lock, False)
     os.chdir("/")

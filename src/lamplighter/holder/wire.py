@@ -119,7 +119,14 @@ class Channel:
         return self.flush()
 
     def send_json(self, message: dict[str, Any], descriptors: list[int] | None = None) -> bool:
-        return self.send(pack_json(message), descriptors)
+        """A message says how many descriptors travel with it: several may arrive in one read."""
+        return self.send(
+            pack_json({**message, "descriptors": len(descriptors)} if descriptors else message), descriptors
+        )
+
+    def take(self, message: dict[str, Any]) -> list[int]:
+        """The descriptors that came with this message."""
+        return [self.received.popleft() for _ in range(message.get("descriptors", 0))]
 
     def flush(self) -> bool:
         """Send what is queued, as far as it goes without waiting."""

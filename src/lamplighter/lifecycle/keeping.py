@@ -84,11 +84,8 @@ class Keeping:
             self._line.close()
 
     async def _connect(self) -> Line:
-        sock = boot.connect(self.home.keeper_socket)
-        if sock is None:
-            # The keeper that started this daemon is gone. A new one is nobody's ancestor, but starts and holds as well.
-            await asyncio.to_thread(boot.start_keeper, self.home.run, self.home.state)
-            sock = boot.connect(self.home.keeper_socket)
+        # Where the keeper that started this daemon is gone: a new one is nobody's ancestor, but starts and holds as well.
+        sock = await asyncio.to_thread(boot.reach_keeper, self.home.run, self.home.state)
         if sock is None:
             raise UnavailableError(
                 Code.HOLDER_UNREACHABLE,
@@ -134,11 +131,15 @@ class Keeping:
             task.add_done_callback(self._tasks.discard)
 
     async def _renew(self) -> None:
-        before = self.pid
-        try:
-            await self.line()
-        except UnavailableError as error:
-            log.error("no keeper: %s", error)
-            return
+        """Until there is a keeper again: without one nothing can be started, and a lost shim not be replaced."""
+        before, pause = self.pid, 0.05
+        while not self._closing:
+            try:
+                await self.line()
+                break
+            except UnavailableError as error:
+                log.error("no keeper: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)
         if self.pid != before and self.on_renewed is not None:
             await self.on_renewed()

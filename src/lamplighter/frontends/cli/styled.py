@@ -43,6 +43,11 @@ def _line(line: Line) -> RenderableType:
     return text
 
 
+def _whole(table: Table, index: int) -> int:
+    """How wide a column is, as long as that is not too wide to keep whole."""
+    return min(24, max(len(table.titles[index]), *(len(row[index][0]) for row in table.rows), 0))
+
+
 def _table(table: Table) -> RenderableType:
     drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     for index, title in enumerate(table.titles):
@@ -52,7 +57,7 @@ def _table(table: Table) -> RenderableType:
             justify="right" if title in table.right else "left",
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if index else 8,  # the id stays whole on a narrow terminal
+            min_width=None if last else _whole(table, index),  # on a narrow terminal the last column gives way
             ratio=1 if last else None,
         )
     for row in table.rows:

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -21,6 +22,7 @@ from lamplighter.holder.wire import JSON, Frames, pack_json
 _PATIENCE = 60.0
 _TRIES = 5
 _DYING_SECONDS = 5.0
+_KEEPER_PAUSES = (0.01, 0.05, 0.2, 0.5)
 
 
 class BootError(Exception):
@@ -29,7 +31,7 @@ class BootError(Exception):
 
 def try_connect(run: str) -> socket.socket | None:
     """A connection to the running daemon, or None. Starts nothing."""
-    return _connect(f"{run}/daemon.sock")
+    return connect(f"{run}/daemon.sock")
 
 
 def connect_daemon(run: str, state: str) -> socket.socket:
@@ -48,7 +50,8 @@ def connect_daemon(run: str, state: str) -> socket.socket:
     raise BootError(f"the daemon cannot be reached at {run}/daemon.sock; {state}/keeper.log and daemon.log say why")
 
 
-def _connect(path: str) -> socket.socket | None:
+def connect(path: str) -> socket.socket | None:
+    """A connection to a socket of ours, or None when nobody listens there."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.connect(path)
@@ -60,11 +63,7 @@ def _connect(path: str) -> socket.socket | None:
 
 def _ask_for_daemon(run: str, state: str) -> int | None:
     """The daemon's pid once it is ready; None when the keeper went away meanwhile, as it does when it is upgraded."""
-    with _starting(run):
-        keeper = _connect(f"{run}/keeper.sock")
-        if keeper is None:
-            start_keeper(run, state)
-            keeper = _connect(f"{run}/keeper.sock")
+    keeper = reach_keeper(run, state)
     if keeper is None:
         raise BootError(f"the keeper does not start; {state}/keeper.log says why")
     answer = ask(keeper, {"op": "daemon", "n": 1})
@@ -73,6 +72,20 @@ def _ask_for_daemon(run: str, state: str) -> int | None:
     if "error" in answer:
         raise BootError(answer["error"]["message"])
     return int(answer["ok"]["pid"])
+
+
+def reach_keeper(run: str, state: str) -> socket.socket | None:
+    """A connection to the keeper, started first when there is none."""
+    for pause in _KEEPER_PAUSES:
+        with _starting(run):
+            sock = connect(f"{run}/keeper.sock")
+            if sock is None:
+                start_keeper(run, state)
+                sock = connect(f"{run}/keeper.sock")
+        if sock is not None:
+            return sock
+        time.sleep(pause)  # another starter, who need not have our lock, is between its own and the socket
+    return None
 
 
 @contextlib.contextmanager
@@ -89,7 +102,7 @@ def _starting(run: str) -> Generator[None]:
 def start_keeper(run: str, state: str) -> None:
     """Start a keeper outside every session: through a shim when this process is inside one, else as nobody's child."""
     for folder in _shims_to_ask(run, state):
-        sock = _connect(folder)
+        sock = connect(folder)
         if sock is not None:
             answer = ask(sock, {"op": "keeper", "n": 1})
             if answer is not None and "ok" in answer:
@@ -145,6 +158,3 @@ def ask(sock: socket.socket, request: dict[str, object]) -> dict[str, Any] | Non
         except OSError:
             return None
     return None
-
-
-__all__ = ["BootError", "connect_daemon", "start_keeper", "try_connect"]

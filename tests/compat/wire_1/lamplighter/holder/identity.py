@@ -6,12 +6,14 @@ Standard library only. The holders' doors are open to these two alone.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
 import sys
 
 from lamplighter.holder import proc
 from lamplighter.holder.files import write_file
+from lamplighter.holder.wire import pack_json
 
 OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
 
@@ -37,28 +39,47 @@ def is_ours(run: str, pid: int) -> bool:
     return start is not None and (pid, start) in (recorded(run, "keeper"), recorded(run, "daemon"))
 
 
-def spawn_keeper(run: str, state: str) -> int:
-    """Start a keeper in its own session with a clean environment; its pid. The caller is its parent.
+def spawn_keeper(run: str, state: str) -> int | None:
+    """Start a keeper in its own session with a clean environment; its pid. The caller is its parent. None when there is one.
 
-    Its socket is made here and handed over, so that whoever connects next is heard as soon as the keeper is up.
+    One keeper for a home: whoever has the lock is it, and the lock goes with the process, whatever happens to that. It is taken
+    here, before the socket is touched, and handed over with it: so a second starter never takes a keeper's socket away, and
+    whoever connects is heard as soon as the keeper is up.
     """
+    lock = os.open(f"{run}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
     listener = listen(f"{run}/keeper.sock")
     log = os.open(f"{state}/keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    given = {0: nothing, 1: log, 2: log, 3: listener.fileno()}
+    # Far from the numbers that they get: a duplicate onto itself would stay close-on-exec.
+    far = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (nothing, log, log, listener.fileno(), lock)]
     try:
         return os.posix_spawn(
             sys.executable,
-            [*keeper_command(), run, state, "listener", "3"],
+            [*keeper_command(), run, state, "given", "3", "4"],
             clean_environment(),
-            file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in given.items()],
+            file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(far)],
             setsid=True,
             setsigmask=[],
         )
     finally:
-        os.close(log)
-        os.close(nothing)
         listener.close()
+        for number in (lock, log, nothing, *far):
+            os.close(number)
+
+
+def pass_eof_on(run: str, session: str) -> None:
+    """From a shim: the keeper holds a duplicate of the input's end, and the command sees the end when that is closed too."""
+    with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
+        sock.settimeout(1.0)
+        sock.connect(f"{run}/keeper.sock")
+        sock.sendall(pack_json({"op": "eof", "session": session, "n": 1}))
+        while sock.recv(4096):
+            pass
 
 
 def keeper_command() -> list[str]:

@@ -114,7 +114,8 @@ class Orders:
     def _do_keeper(self, _: Channel, __: dict[str, Any]) -> dict[str, Any]:
         """Start a keeper for somebody inside the session: it becomes this shim's child, but no part of the session."""
         pid = identity.spawn_keeper(self.shim.spec["run"], self.shim.spec["state"])
-        self.shim.tree.infrastructure.add(pid)
+        if pid is not None:
+            self.shim.tree.infrastructure.add(pid)
         return {"pid": pid}
 
     def _do_reaped(self, _: Channel, message: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ Standard library only. Speaks the wire upwards; knows nothing of the store or of
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -19,17 +18,17 @@ from collections import deque
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.audience import Audience, Listener
+from lamplighter.holder.burial import bury
 from lamplighter.holder.dying import Dying
 from lamplighter.holder.faults import tell_fault
-from lamplighter.holder.files import write_file
 from lamplighter.holder.log import LogWriter
 from lamplighter.holder.meter import Meter
 from lamplighter.holder.orders import Orders
-from lamplighter.holder.segments import EXIT, INPUT, RESIZE
+from lamplighter.holder.segments import INPUT, RESIZE
 from lamplighter.holder.streams import Streams
 from lamplighter.holder.tree import Tree
 from lamplighter.holder.waking import drain, wake_pipe
-from lamplighter.holder.wire import WIRE, Channel, WireError, pack_json, peer_of
+from lamplighter.holder.wire import WIRE, Channel, WireError, peer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Shim:
         if self.dying.phase == "survivors" and before != "survivors":
             self.announce({"event": "survivors", "certificate": self.tree.certificate(self.guarantee())})
         # What `lamp run` started waits for its client, so that not even the shortest command's output is missed.
-        return self.dying.phase == "ended" and self.claim_by is None and self._finish()
+        return self.dying.phase == "ended" and self.claim_by is None and bury(self)
 
     def _timeout(self) -> float | None:
         deadlines = [deadline for deadline in (self.dying.next_look, self.claim_by) if deadline is not None]
@@ -202,7 +201,7 @@ class Shim:
         if ended:
             self.streams.close(name)
 
-    def _read_all(self) -> None:
+    def read_all(self) -> None:
         for name in list(self.streams.outputs.values()):
             self._read(name)
 
@@ -249,22 +248,13 @@ class Shim:
         def close(taken: bool) -> None:
             if taken:
                 self.streams.close("stdin")
-                self._pass_eof_on()
+                identity.pass_eof_on(self.spec["run"], self.spec["session"])
             done(taken)
 
         if "stdin" in self.streams.open:
             self.streams.write(b"", close)
         else:
             done(True)
-
-    def _pass_eof_on(self) -> None:
-        """The keeper holds a duplicate of the input's end; the command sees the end when that is closed too."""
-        with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
-            sock.settimeout(1.0)
-            sock.connect(f"{self.spec['run']}/keeper.sock")
-            sock.sendall(pack_json({"op": "eof", "session": self.spec["session"], "n": 1}))
-            while sock.recv(4096):
-                pass
 
     def resize(self, rows: int, cols: int) -> None:
         if (rows, cols) == (self.meter.rows, self.meter.cols) or not self.streams.resize(rows, cols):
@@ -317,7 +307,7 @@ class Shim:
         if listener.bound:
             self.claim_by = None
         if self.exit is not None:
-            self._read_all()
+            self.read_all()
             listener.channel.send_json({"event": "exited", "exit": self.exit})
 
     def _leave(self, listener: Listener) -> None:
@@ -433,7 +423,7 @@ class Shim:
         if self.exit is None or self.exit.get("code", 0) is None:
             self.exit = exit
             if self.claim_by is None:
-                self._read_all()  # what it printed last comes before the word that it is gone
+                self.read_all()  # what it printed last comes before the word that it is gone
             for listener in self.audience.tell({"event": "exited", "exit": exit}, confirmed=True):
                 self._leave(listener)
 
@@ -441,42 +431,3 @@ class Shim:
         if self.tree.adopted:
             return "best_effort"
         return "kernel" if self.tree.cgroup is not None else "tree"
-
-    def _finish(self) -> bool:
-        """Write down the end; True once that is on disk, so that no end is lost to a full one."""
-        self._read_all()
-        if self._more_to_read():
-            return False
-        document: dict[str, Any] = {
-            "session": self.spec["session"],
-            "ended_at": time.time(),
-            "exit": self.exit,
-            "why": self.dying.why,
-            "ladder": self.dying.ladder,
-            "certificate": self.tree.certificate(self.guarantee()),
-            "offset": self.log.offset,
-        }
-        if not self.dying.written:
-            self.log.append(EXIT, 0, json.dumps({"exit": self.exit}).encode(), document["ended_at"])
-            self.dying.written = True
-        if not write_file(f"{self.spec['folder']}/exit.json", json.dumps(document).encode()):
-            self.dying.try_later()
-            return False
-        self.log.close()
-        if self.tree.cgroup is not None:
-            self.tree.cgroup.remove()
-        self.listener.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.spec["socket"])
-        ended: dict[str, Any] = {"event": "ended", "exit": self.exit, "certificate": document["certificate"]}
-        self.announce(ended)
-        self.audience.tell(ended)
-        self.audience.linger()
-        return True
-
-    def _more_to_read(self) -> bool:
-        """Whether a stream has data right now; a pipe that some outsider holds open is not waited for."""
-        poll = select.poll()
-        for descriptor in self.streams.outputs:
-            poll.register(descriptor, select.POLLIN)
-        return any(event & select.POLLIN for _, event in poll.poll(0))
