@@ -73,7 +73,8 @@ def start_as_then(made: Engine, name: str, command: list[str]) -> str:
     keeper = Channel(sock)
     messages(keeper)
     spec = {
-        "session": identifier, "driver": "terminal", "rows": 24, "cols": 80, "keep_children": False, "bound": False,
+        "session": identifier, "command": command[0], "driver": "terminal", "rows": 24, "cols": 80,
+        "keep_children": False, "bound": False,
         "grace": 5.0, "folder": str(folder), "socket": made.home.shim_socket(identifier), "run": made.home.run,
         "state": made.home.state, "log_limit": 1 << 26, "log_segment": 1 << 23,
     }  # fmt: skip

@@ -108,6 +108,8 @@ def test_a_polite_end_asks_first(both: Engine) -> None:
     session = both.start("cat")
     ended = both.call("end_session", session=session["id"], reason="enough")
     assert (ended["how"], ended["exit"], ended["reason"]) == ("asked", {"code": 0}, "enough")
+    (process,) = ended["certificate"]["processes"]
+    assert (process["pid"], process["command"], process["signal"], process["code"]) == (session["pid"], "cat", None, 0)
 
 
 def test_many_trees_at_once(both: Engine, mark: str) -> None:

@@ -35,7 +35,7 @@ def rehearse(run: str) -> None:
 
 def _play(folder: str, run: str, driver: str) -> None:
     spec: dict[str, Any] = {
-        "session": "rehearsal", "driver": driver, "rows": 24, "cols": 80, "keep_children": False, "bound": False,
+        "session": "rehearsal", "command": "", "driver": driver, "rows": 24, "cols": 80, "keep_children": False, "bound": False,
         "grace": 1.0, "folder": folder, "socket": f"{folder}/sock", "run": run, "state": folder,
         "log_limit": 1 << 20, "log_segment": 1 << 18,
     }  # fmt: skip

@@ -422,6 +422,9 @@ class Shim:
         """How the command itself ended; an unknown end can still become known."""
         if self.exit is None or self.exit.get("code", 0) is None:
             self.exit = exit
+            if self.dying.phase == "running":
+                self.tree.begin()
+            self.tree.went(self.main, self.spec["command"], exit)
             if self.claim_by is None:
                 self.read_all()  # what it printed last comes before the word that it is gone
             for listener in self.audience.tell({"event": "exited", "exit": exit}, confirmed=True):

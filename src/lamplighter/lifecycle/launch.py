@@ -12,7 +12,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lamplighter.domain.name import check_name, make_id, name_for
@@ -233,7 +233,10 @@ class Launcher:
         shim, main, now = Process(*hello["shim"]), Process(*hello["main"]), self.fleet.clock.now()
 
         def become(before: Session) -> Session | None:
-            return before.started(now, shim, main) if before.state is State.STARTING else None
+            if before.state is State.STARTING:
+                return before.started(now, shim, main)
+            # Somebody ended it before it had started; what started is still to be known.
+            return replace(before, started_at=now, shim=shim, main=main) if before.main is None else None
 
         lamp = self.fleet.lamps[session.id]
         lamp.guarantee = hello["guarantee"]
@@ -275,6 +278,7 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
     home, settings = fleet.settings.home, fleet.settings
     return {
         "session": session.id,
+        "command": _shown(session.command)[:200],
         "driver": session.driver.value,
         "rows": 0,
         "cols": 0,

@@ -171,6 +171,9 @@ class Undertaker:
         intent = lamp.session.intent
         exit = Exit.from_document(document["exit"])
         how = how_it_ended(intent, document.get("ladder") or [])
+        if intent is not None and how is How.ASKED:
+            # The shim does not know since when it was asked.
+            certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         await self._record(
             lamp,
             Ending(

@@ -222,6 +222,14 @@ class Tree:
                 if "signal" in death.exit:
                     death.signal = str(death.exit["signal"])
 
+    def went(self, key: tuple[int, int], command: str, exit: dict[str, Any]) -> None:
+        """The command itself has exited, whether or not anybody had signalled it."""
+        death = self.deaths.setdefault(key, Death(key, command, time.monotonic()))
+        death.gone_at = death.gone_at or time.monotonic()
+        death.exit = exit
+        if "signal" in exit:
+            death.signal = str(exit["signal"])
+
     def settle(self) -> list[Death]:
         """Note who is gone by now, and name the rest."""
         left: list[Death] = []

@@ -120,7 +120,9 @@ class Channel:
 
     def send_json(self, message: dict[str, Any], descriptors: list[int] | None = None) -> bool:
         """A message says how many descriptors travel with it: several may arrive in one read."""
-        return self.send(pack_json({**message, "descriptors": len(descriptors)} if descriptors else message), descriptors)
+        return self.send(
+            pack_json({**message, "descriptors": len(descriptors)} if descriptors else message), descriptors
+        )
 
     def take(self, message: dict[str, Any]) -> list[int]:
         """The descriptors that came with this message."""
