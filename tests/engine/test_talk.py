@@ -226,7 +226,22 @@ def test_several_people_outlast_the_daemon(lit: Engine, attach: Callable[..., Vi
         lit.call("kill_session", session=session)
     assert caught.value.code is Code.ACTIVE
     ended = lit.call("end_session", session=session)
-    assert people[1].until_event("ended")["certificate"] == ended["certificate"]
+    assert people[1].until_event("ended")["certificate"]["processes"] == ended["certificate"]["processes"]
+
+
+def test_the_size_is_that_of_whoever_was_there_last(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    session = lit.start("sh", "-c", "trap 'stty size' WINCH; while :; do read x; done")["id"]
+    small = attach(session, rows=20, cols=70)
+    large = attach(session, rows=40, cols=120)
+    small.until(b"40 120")
+    small.type(b"x\r")
+    small.until(b"20 70")
+    large.type(b"x\r")
+    large.sock.close()
+    assert wait_until(lambda: lit.show(session)["attached"] == 1)
+    assert wait_until(lambda: lit.call("read_output", session=session)["cols"] == 70)
+    small.sock.sendall(pack_json({"op": "resize", "rows": 25, "cols": 90}))
+    assert wait_until(lambda: lit.call("read_output", session=session)["cols"] == 90)
 
 
 def test_attaching_shows_the_screen_and_all_that_follows(lit: Engine, attach: Callable[..., Viewer]) -> None:

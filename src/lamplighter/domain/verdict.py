@@ -50,10 +50,10 @@ def judge(seen: Evidence) -> tuple[Verdict, list[str]]:
         return Verdict.UNKNOWN, ["its processes could not be read", *words]
     if seen.stopped == seen.processes:
         return Verdict.STUCK, ["all of its processes are stopped", *words]
-    if _is_busy(seen):
-        return Verdict.WORKING, words
     if seen.leftovers:
         return Verdict.LEFTOVERS, ["its command has exited, its children have not", *words]
+    if _is_busy(seen):
+        return Verdict.WORKING, words
     if seen.parent_gone:
         return Verdict.ORPHANED, ["the session that started it has ended", *words]
     if seen.cpu_rate is None:

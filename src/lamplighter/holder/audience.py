@@ -24,6 +24,7 @@ class Listener:
         self.bound = bound
         self.read_only = read_only
         self.confirmed = False
+        self.size: tuple[int, int] = (0, 0)
         self.skipped_from: int | None = None
 
     @property

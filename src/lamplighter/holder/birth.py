@@ -37,20 +37,26 @@ class BirthError(Exception):
         self.number = number
 
 
-def give_birth(spec: dict[str, Any], streams: tuple[int, int, int], cgroup: int | None, limit: tuple[int, int]) -> int:
-    """Fork and execute; the pid once the kernel has taken the program, else BirthError with the child reaped."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork() if cgroup is None else fork_into(cgroup)
-    if pid == 0:
-        _become(spec, streams, limit, writer)
-    os.close(writer)
-    failure = os.read(reader, 8)
-    os.close(reader)
-    if failure:
-        os.waitpid(pid, 0)
-        stage, number = struct.unpack("<ii", failure)
-        raise BirthError(STAGES[stage], number)
-    return pid
+class Birth:
+    """A command on its way: forked, and not yet known to be executed."""
+
+    def __init__(
+        self, spec: dict[str, Any], streams: tuple[int, int, int], cgroup: int | None, limit: tuple[int, int]
+    ) -> None:
+        self._reader, writer = os.pipe2(os.O_CLOEXEC)
+        self.pid = os.fork() if cgroup is None else fork_into(cgroup)
+        if self.pid == 0:
+            _become(spec, streams, limit, writer)
+        os.close(writer)
+
+    def confirm(self) -> None:
+        """Nothing once the kernel has taken the program; else BirthError, with the child reaped."""
+        failure = os.read(self._reader, 8)
+        os.close(self._reader)
+        if failure:
+            os.waitpid(self.pid, 0)
+            stage, number = struct.unpack("<ii", failure)
+            raise BirthError(STAGES[stage], number)
 
 
 def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[int, int], writer: int) -> None:

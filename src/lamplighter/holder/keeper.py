@@ -82,7 +82,9 @@ class Keeper:
         elif descriptor in self.daemon.watched():
             self.daemon.hear()
         elif descriptor in self.nursery.watched():
-            self._lost(self.nursery.vanished(descriptor))
+            lost = self.nursery.vanished(descriptor)
+            if lost:
+                self._lost(lost)
         else:
             self._handle_channel(descriptor, event)
 
@@ -337,8 +339,11 @@ def main() -> None:
     gc.freeze()
     gc.disable()
     keeper.serve()
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         os.unlink(f"{run}/keeper.sock")
+    if keeper.cgroup is not None:
+        with contextlib.suppress(OSError):
+            os.rmdir(keeper.cgroup)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ import fcntl
 import json
 import os
 import socket
+import time
 
 from lamplighter.holder import identity, proc
-from lamplighter.holder.birth import BirthError, give_birth, set_size
+from lamplighter.holder.birth import Birth, BirthError, set_size
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.shim import Shim
@@ -23,7 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MOST_TAKEOVERS = 5
+_MOST_IN_A_ROW = 8
+_A_ROW_SECONDS = 2.0
 _RECENT = 4096
 
 
@@ -40,11 +42,14 @@ class Held:
         self.streams = streams
         self.main = main
         self.lost = 0
+        self.lost_at = 0.0
+        self.in_a_row = 0
         self.watch: int | None = None  # a pidfd, for a shim that is no child of this keeper
         self.channel: Channel | None = None
 
     def document(self) -> dict[str, Any]:
-        return {"shim": [self.shim, proc.start_of(self.shim)], "lost": self.lost}
+        given_up = self.in_a_row > _MOST_IN_A_ROW
+        return {"shim": [self.shim, proc.start_of(self.shim)], "lost": self.lost, "given_up": given_up}
 
     def saved(self) -> dict[str, Any]:
         return {
@@ -95,23 +100,26 @@ class Nursery:
         born, listener, daemon = given[0], from_descriptor(given[1]), Channel(from_descriptor(given[2]))
         ours = dict(zip(told["ours"], given[3:], strict=False))
         theirs = given[3 + len(ours) :] * (1 if len(ours) > 1 else 3)
-        cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if self.cgroup else None
+        wanted = self.cgroup and spec.get("cgroup", True)
+        cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if wanted else None
         try:
             folder = cgroup.open() if cgroup else None
-            pid = give_birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
+            birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
+            for descriptor in {*theirs, *([folder] if folder is not None else [])}:
+                os.close(descriptor)
+            # The shim is made while the kernel loads the program: there are two processors, mostly.
+            main = (birth.pid, proc.start_of(birth.pid) or 0)
+            shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
+            birth.confirm()
         except (BirthError, OSError) as error:
             if cgroup is not None:
                 cgroup.remove()
             os.unlink(spec["socket"])
             os.unlink(f"{spec['folder']}/birth.json")
-            stage = error.stage if isinstance(error, BirthError) else "cgroup"
+            stage = error.stage if isinstance(error, BirthError) else "holder"
             number = error.number if isinstance(error, BirthError) else error.errno
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
-        main = (pid, proc.start_of(pid) or 0)
-        for descriptor in {*theirs, *([folder] if folder is not None else [])}:
-            os.close(descriptor)
-        shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
         hello = shim.hello()
         os.write(born, _birth(hello["shim"], main, 0))
         os.close(born)
@@ -128,8 +136,11 @@ class Nursery:
         if held.watch is not None:
             os.close(held.watch)
             held.watch = None
-        if held.lost > _MOST_TAKEOVERS:
-            return
+        now = time.monotonic()
+        held.in_a_row = held.in_a_row + 1 if now - held.lost_at < _A_ROW_SECONDS else 1
+        held.lost_at = now
+        if held.in_a_row > _MOST_IN_A_ROW:
+            return  # shims of it die as soon as they are made: more of them would not help
         birth = read_json(f"{held.spec['folder']}/birth.json") or {}
         held.main = tuple(birth.get("main") or held.main)  # type: ignore[assignment]
         if held.main == (0, 0) and len(roots) == 1:

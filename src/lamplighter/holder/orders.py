@@ -133,6 +133,8 @@ class Orders:
         """False when it leaves."""
         shim = self.shim
         if kind == INPUT and not listener.read_only and shim.streams.input is not None:
+            if listener.size != (0, 0):
+                shim.resize(*listener.size)
             shim.take_input(payload, "attached", "", _nobody)
         if kind != JSON:
             return True
@@ -143,7 +145,7 @@ class Orders:
             return False
         if not listener.read_only:
             if operation == "resize":
-                shim.resize(int(request["rows"]), int(request["cols"]))
+                shim.resize_for(listener, int(request["rows"]), int(request["cols"]))
             elif operation == "signal":
                 shim.pass_signal(str(request["signal"]))
             elif operation == "eof":

@@ -33,7 +33,7 @@ class Host:
 
     @property
     def guarantee(self) -> str:
-        return "kernel" if self.keeping.cgroup else "tree"
+        return "kernel" if self.keeping.cgroup and self.fleet.settings.cgroup != "off" else "tree"
 
     async def status(self, caller: Caller) -> dict[str, Any]:
         states = [lamp.session.state for lamp in self.fleet.lamps.values()]
@@ -90,7 +90,7 @@ class Host:
         ]
 
     def _cgroup(self) -> dict[str, Any]:
-        if self.keeping.cgroup:
+        if self.guarantee == "kernel":
             return _check(
                 "cgroup", "ok", f"each session has its own, under {self.keeping.cgroup}; a kill proves `kernel`"
             )

@@ -284,6 +284,7 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "cols": 0,
         "keep_children": session.keep_children,
         "bound": session.bound,
+        "cgroup": settings.cgroup != "off",
         "grace": settings.grace,
         "folder": fleet.folder(session.id),
         "socket": home.shim_socket(session.id),

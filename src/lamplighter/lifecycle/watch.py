@@ -228,7 +228,7 @@ class Watch:
             held = None
         shim = (birth or {}).get("shim")
         if held is not None:
-            if held["shim"] != shim or held["lost"] > 5:
+            if held["shim"] != shim or held["given_up"]:
                 return await self._give_up_or_retry(lamp, held)
             try:
                 await asyncio.wait_for(event.wait(), _TAKEOVER_SECONDS)
@@ -242,7 +242,7 @@ class Watch:
         return await self._lose(lamp)
 
     async def _give_up_or_retry(self, lamp: Lamp, held: dict[str, Any]) -> bool:
-        if held["lost"] > 5:
+        if held["given_up"]:
             return await self._lose(lamp)
         await asyncio.sleep(0.02)  # forked a moment ago: it listens before it writes its birth file
         return False

@@ -265,6 +265,11 @@ class Shim:
         for listener in self.audience.tell({"event": "resize", "rows": rows, "cols": cols}):
             self._leave(listener)
 
+    def resize_for(self, listener: Listener, rows: int, cols: int) -> None:
+        """The terminal is as large as that of whoever attached, resized or typed last."""
+        listener.size = (rows, cols)
+        self.resize(rows, cols)
+
     def pass_signal(self, name: str) -> None:
         proc.send_signal(*self.main, signal.Signals[f"SIG{name}"])
 
@@ -277,9 +282,9 @@ class Shim:
         listener = Listener(
             Channel(ours), person=not bound, lossless=bound, bound=bound, read_only=bool(request.get("read_only"))
         )
-        if request.get("rows") and request.get("cols") and not listener.read_only:
-            self.resize(request["rows"], request["cols"])
         self.audience.listeners.append(listener)
+        if request.get("rows") and request.get("cols") and not listener.read_only:
+            self.resize_for(listener, request["rows"], request["cols"])
         self._count_people()
         where = {"offset": self.log.offset, "rows": self.meter.rows, "cols": self.meter.cols}
         listener.channel.send_json({"event": "attached", "session": self.spec["session"], "wire": WIRE, **where})
@@ -315,6 +320,9 @@ class Shim:
             return
         self.audience.listeners.remove(listener)
         listener.channel.close()
+        left = [other.size for other in self.audience.listeners if other.size != (0, 0)]
+        if left and listener.size == (self.meter.rows, self.meter.cols):
+            self.resize(*left[-1])
         self._count_people()
         if listener.bound and listener.confirmed:
             self._abandon("its client is gone")
