@@ -68,3 +68,16 @@ def test_two_who_start_a_keeper_at_once_leave_one_that_is_reachable(lit: Engine)
             started = [pool.submit(lit.start, "true") for _ in range(6)]
             assert all(job.result()["id"] for job in started)
     assert lit.show(session)["state"] == "running"
+
+
+def test_the_last_one_out_takes_the_cgroup_folder_away(lit: Engine) -> None:
+    found = next(check["found"] for check in lit.call("check_host")["checks"] if check["name"] == "cgroup")
+    if "under " not in found:
+        pytest.skip("no cgroup can be made here")
+    folder = Path(found.partition("under ")[2].partition(";")[0])
+    session = lit.start("cat")["id"]
+    assert (folder / session).is_dir()
+    lit.call("kill_session", session=session, force=True, grace="0s")
+    assert not (folder / session).exists()
+    lit.call("stop_daemon")
+    assert wait_until(lambda: not folder.exists())

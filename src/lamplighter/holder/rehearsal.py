@@ -10,6 +10,7 @@ import signal
 import socket
 
 from lamplighter.holder import identity, proc
+from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.files import write_file
 from lamplighter.holder.nursery import from_descriptor, open_streams
 from lamplighter.holder.shim import Shim
@@ -43,6 +44,10 @@ def _play(folder: str, run: str, driver: str) -> None:
     ours, theirs = open_streams(spec)
     near, far = socket.socketpair()
     listener = identity.listen(spec["socket"])
+    cgroup = Cgroup.make(f"{folder}/cgroup")  # a plain folder here: the same calls
+    if cgroup is not None:
+        os.close(cgroup.open())
+        cgroup.remove()
     me = os.getpid()
     shim = Shim(spec, ours, listener, Tree("rehearsal", None), (me, proc.start_of(me) or 0), None)
     daemon = Channel(from_descriptor(near.detach()))

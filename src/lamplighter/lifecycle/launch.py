@@ -59,6 +59,7 @@ class Launcher:
         self.keeping = keeping
         self.adopt = adopt
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._numbers: dict[str, int] = {}
 
     async def launch(self, launch: Launch, caller: Caller, key: str, *, repeated: bool) -> Session:
         """Started, with its execution confirmed; or an error, and nothing is left behind."""
@@ -178,9 +179,10 @@ class Launcher:
         base = name_for(list(command))
         if base not in self.fleet.names:
             return base
-        number = 2
+        number = self._numbers.get(base, 2)
         while f"{base}-{number}" in self.fleet.names:
             number += 1
+        self._numbers[base] = number  # so that the thousandth of a name is found as fast as the second
         return f"{base}-{number}"
 
     def _orders(self, session: Session, launch: Launch, program: str) -> dict[str, Any]:

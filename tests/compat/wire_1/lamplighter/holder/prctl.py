@@ -6,12 +6,12 @@ import ctypes
 import errno
 import os
 import signal
-import struct
 
 _SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
 _CLONE3 = 435
 _INTO_CGROUP = 0x200000000
+_arguments = (ctypes.c_uint64 * 11)(_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD)  # struct clone_args; the last is the cgroup
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock: a fork must come back with it held
 
 
@@ -33,8 +33,8 @@ def _prctl(option: int, value: int | bytes) -> None:
 def fork_into(cgroup: int) -> int:
     """Fork, with the child born in a cgroup: moving it there afterwards makes the kernel wait for all its processors, for
     milliseconds. The child must execute a program soon, as nothing of Python knows of this fork."""
-    arguments = bytearray(struct.pack("<11Q", _INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup))
-    pid = int(_libc.syscall(_CLONE3, (ctypes.c_char * len(arguments)).from_buffer(arguments), len(arguments)))
+    _arguments[10] = cgroup
+    pid = int(_libc.syscall(_CLONE3, _arguments, ctypes.sizeof(_arguments)))
     if pid >= 0:
         return pid
     if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EOPNOTSUPP):
