@@ -298,14 +298,19 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
 
 
 def _born(session: Session) -> Session:
-    """A start that a crash cut in two just where nobody can say whether the command ran."""
-    if session.main is None:
-        raise UnavailableError(
-            Code.OUTCOME_UNKNOWN,
-            f"the start of {session.name} ({session.id}) was interrupted",
-            "lamp show says more; start it again",
+    """Started; or how it came that it cannot be said to have."""
+    if session.main is not None:
+        return session
+    who = session.intent.by if session.intent else None
+    if who is not None:
+        raise ConflictError(
+            Code.ENDED, f"{session.name} ({session.id}) was ended by {who} while it started", "lamp show says how"
         )
-    return session
+    raise UnavailableError(
+        Code.OUTCOME_UNKNOWN,
+        f"the start of {session.name} ({session.id}) was interrupted where nobody can say what came of it",
+        "lamp show says more; start it again",
+    )
 
 
 def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> None:
