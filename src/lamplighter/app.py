@@ -70,13 +70,20 @@ class App:
     async def find(self, word: str) -> Session:
         return await self.fleet.find(word)
 
-    async def permitted(self, caller: Caller, act: Act, word: str | None) -> Session:
+    async def permitted(self, caller: Caller, act: Act, word: str) -> Session:
         """The session, when the caller may; else FORBIDDEN, and an event of the attempt."""
-        session = await self.fleet.find(word) if word is not None else None
+        session = await self.fleet.find(word)
+        await self._check(caller, act, session)
+        return session
+
+    async def allowed(self, caller: Caller, act: Act) -> None:
+        """Nothing, when the caller may do this to the machine; else FORBIDDEN, and an event of the attempt."""
+        await self._check(caller, act, None)
+
+    async def _check(self, caller: Caller, act: Act, session: Session | None) -> None:
         reading = self.fleet.reading(session.id) if session and session.alive else None
         try:
             check(caller, act, session, session.line if session else [], reading.attached if reading else 0)
         except ForbiddenError:
             await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
             raise
-        return session  # type: ignore[return-value]

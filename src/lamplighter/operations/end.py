@@ -80,6 +80,6 @@ class ProtectSession(Request):
 @operation(command="protect", group="sessions", positional=("session",), changes=True)
 async def protect_session(call: Call, request: ProtectSession) -> SessionView:
     """Protect a session: no cleanup and no agent may end it, only the operator by name. With off: no longer."""
-    session = await call.app.permitted(call.caller, Act.PROTECT, request.session)
+    session = await call.app.permitted(call.caller, Act.UNPROTECT if request.off else Act.PROTECT, request.session)
     await call.app.undertaker.protect(session, not request.off, call.caller)
     return await call.app.portrait.view(await call.app.find(session.id))

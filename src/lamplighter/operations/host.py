@@ -72,7 +72,7 @@ async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
     The sessions stay in the store, with their endings. The daemon does the same by itself once a day.
     """
     if request.apply:
-        await call.app.permitted(call.caller, Act.PRUNE, None)
+        await call.app.allowed(call.caller, Act.PRUNE)
     return Pruned.model_validate(await call.app.archive.prune(apply=request.apply, by=call.caller))
 
 
@@ -89,7 +89,7 @@ class WentDown(Result):
 @operation(command="down", group="machine", changes=True)
 async def stop_daemon(call: Call, request: Down) -> WentDown:
     """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
-    await call.app.permitted(call.caller, Act.DOWN_ALL if request.all else Act.DOWN, None)
+    await call.app.allowed(call.caller, Act.DOWN_ALL if request.all else Act.DOWN)
     went = WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=request.grace))
     call.afterwards(call.app.host.going.set)
     return went
