@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+
 from lamplighter.clock import Clock, RealClock
-from lamplighter.domain.permission import Act, Caller, check
+from lamplighter.domain.permission import DAEMON, Act, Caller, check
 from lamplighter.domain.session import Session
-from lamplighter.errors import ForbiddenError
+from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.fleet import Fleet
@@ -23,6 +26,9 @@ from lamplighter.operations.journal import Journal
 from lamplighter.operations.portrait import Portrait
 from lamplighter.settings import Settings
 from lamplighter.store.database import Database
+
+log = logging.getLogger(__name__)
+_DAY = 86400.0
 
 
 class App:
@@ -56,7 +62,7 @@ class App:
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.watch.reconcile()
-        self.tasks.begin(self.archive.prune_daily(), "daily prune")
+        self.tasks.begin(self._keep_house(), "housekeeping")
 
     async def close(self) -> None:
         self.watch.closing = True
@@ -66,6 +72,16 @@ class App:
             if lamp.line is not None:
                 lamp.line.close()
         await self.store.close()
+
+    async def _keep_house(self) -> None:
+        """Once a day, for as long as the daemon runs: logs and keys that are past their time."""
+        while True:
+            try:
+                await self.archive.prune(apply=True, by=DAEMON)
+                await self.execution.forget_old_keys()
+            except UnavailableError as error:
+                log.error("housekeeping has to wait a day: %s", error)
+            await asyncio.sleep(_DAY)
 
     async def find(self, word: str) -> Session:
         return await self.fleet.find(word)

@@ -143,9 +143,13 @@ def test_a_killed_shim_is_replaced(both: Engine, mark: str, headless: bool) -> N
 
 
 def test_a_killed_shim_loses_no_output_and_no_exit(lit: Engine) -> None:
-    session = lit.start("sh", "-c", "for i in $(seq 20000); do echo line $i; done; read x; echo bye $x; exit 5")["id"]
-    lit.call("wait_session", session=session, until="text=line 100", timeout="10s")
+    """Killed between two bursts: what a shim has read and not yet written when it is killed nobody can get back."""
+    count = "for i in $(seq $1 $2); do echo line $i; done"
+    script = f"f() {{ {count}; }}; f 1 10000; read x; f 10001 20000; read x; echo bye $x; exit 5"
+    session = lit.start("sh", "-c", script)["id"]
+    lit.call("wait_session", session=session, until="text=line 10000\r\n", timeout="30s")
     lit.kill(lit.shim(session))
+    lit.call("send_input", session=session, text="on")
     lit.call("wait_session", session=session, until="text=line 20000", timeout="30s")
     lit.call("send_input", session=session, text="now")
     waited = lit.call("wait_session", session=session, until="ended", timeout="10s")

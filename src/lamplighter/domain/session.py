@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from lamplighter.domain.ending import Certificate, Ending, Exit, Intent
+from lamplighter.domain.ending import Ending, Exit, Intent
 from lamplighter.domain.states import State, check_transition
 
 
@@ -88,6 +88,3 @@ class Session:
     def _to(self, state: State, **changes: Any) -> Session:
         check_transition(self.state, state)
         return replace(self, state=state, **changes)
-
-
-__all__ = ["Certificate", "Driver", "Kind", "Process", "Session"]

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any
 
-from lamplighter.domain.permission import DAEMON, Caller
+from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import sessions
@@ -35,12 +35,6 @@ class Archive:
             "kept_days": int(self.fleet.settings.keep_days),
             "kept_bytes": self.fleet.settings.keep_bytes,
         }
-
-    async def prune_daily(self) -> None:
-        """For as long as the daemon runs."""
-        while True:
-            await self.prune(apply=True, by=DAEMON)
-            await asyncio.sleep(_DAY)
 
     def _due(self, ended: list[Session]) -> list[dict[str, Any]]:
         settings, now = self.fleet.settings, self.fleet.clock.now()

@@ -37,7 +37,6 @@ class Lamp:
     phase: str = "running"
     guarantee: str = "tree"
     certificate: dict[str, Any] | None = None
-    offset: int = 0
     last_sent: int | None = None
     meter: mmap.mmap | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -71,7 +70,6 @@ class Fleet:
         self.boot = proc.boot_id()
         self.last_id = ""
         self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
-        self.last_event = 0
         self.news = asyncio.Event()
 
     async def load(self) -> None:
@@ -128,17 +126,16 @@ class Fleet:
                 sessions.save(db, changed)
                 return events.append(db, self.clock.now(), session, by.name, action, **detail)
 
-            event = await self.store.write(write)
+            await self.store.write(write)
             lamp.session = changed
-        self.announce(event)
+        self.announce()
         lamp.notify()
         return changed
 
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""
-        self.announce(
-            await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail))
-        )
+        await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail))
+        self.announce()
 
     async def note_if_possible(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event of something that must not wait for room on the disk."""
@@ -147,8 +144,8 @@ class Fleet:
         except UnavailableError as error:
             log.error("the event %s of %s by %s is not kept: %s", action, session, by.name, error)
 
-    def announce(self, event: Event) -> None:
-        self.last_event = event.n
+    def announce(self) -> None:
+        """There is a new event: wake whoever follows them."""
         self.news.set()
         self.news = asyncio.Event()
 

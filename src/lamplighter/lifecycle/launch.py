@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,9 +53,7 @@ class Launch:
 class Launcher:
     """`adopt` gives a fresh line to whoever watches sessions."""
 
-    def __init__(
-        self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, Any, dict[str, Any] | None], Line]
-    ) -> None:
+    def __init__(self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, socket.socket], Line]) -> None:
         self.fleet = fleet
         self.keeping = keeping
         self.adopt = adopt
@@ -173,7 +172,7 @@ class Launcher:
         except BaseException:
             self.fleet.remove(session.id)
             raise
-        self.fleet.announce(event)
+        self.fleet.announce()
 
     def _free_name(self, command: tuple[str, ...]) -> str:
         base = name_for(list(command))
@@ -211,7 +210,7 @@ class Launcher:
                 if error.code != "EXISTS":
                     raise
                 return await self._joined(session)
-            self.adopt(session.id, sock, None)
+            self.adopt(session.id, sock)
             outcome = await birth
         except (LampError, RefusedError, OSError) as error:
             raise await self._fail(session, _translated(error)) from error
@@ -257,7 +256,8 @@ class Launcher:
 
         self.fleet.remove(session.id)
         self._remove_folder(session.id)
-        self.fleet.announce(await self.fleet.store.write(write))
+        await self.fleet.store.write(write)
+        self.fleet.announce()
         return error
 
     def _make_folder(self, session: str) -> None:

@@ -60,7 +60,7 @@ class Watch:
 
     # -- a session's line
 
-    def adopt(self, session: str, sock: socket.socket, _: dict[str, Any] | None) -> Line:
+    def adopt(self, session: str, sock: socket.socket) -> Line:
         """Listen to a shim from now on."""
         line = Line(
             sock,
@@ -91,7 +91,7 @@ class Watch:
 
     async def _greeted(self, lamp: Lamp, hello: dict[str, Any]) -> None:
         """A shim that was there before this line: learn what happened meanwhile."""
-        lamp.guarantee, lamp.phase, lamp.offset = hello["guarantee"], hello["phase"], hello["offset"]
+        lamp.guarantee, lamp.phase = hello["guarantee"], hello["phase"]
         lamp.certificate = hello["certificate"]
         if lamp.session.state is State.STARTING:
             await self.launcher.confirm(lamp.session, hello)
@@ -136,8 +136,7 @@ class Watch:
         lamp.phase = "survivors"
         lamp.notify()
 
-    def _on_output(self, lamp: Lamp, event: dict[str, Any]) -> None:
-        lamp.offset = event["offset"]
+    def _on_output(self, lamp: Lamp, _: dict[str, Any]) -> None:
         lamp.output.set()
         lamp.output = asyncio.Event()
 
@@ -197,7 +196,7 @@ class Watch:
             return True
         sock = boot.connect(self.fleet.settings.home.shim_socket(session.id))
         if sock is not None:
-            self.adopt(session.id, sock, None)
+            self.adopt(session.id, sock)
             return True
         birth = read_json(f"{folder}/birth.json")
         if birth is None and session.state is State.STARTING:
