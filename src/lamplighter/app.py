@@ -14,6 +14,7 @@ from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.host import Host
+from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
@@ -50,7 +51,8 @@ class App:
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
-        self.portrait = Portrait(self.fleet, self.gauge)
+        self.judgement = Judgement(self.fleet, self.gauge)
+        self.portrait = Portrait(self.fleet, self.judgement)
         self.journal = Journal(self.fleet)
         self.execution = Execution(self)
 

@@ -18,6 +18,7 @@ import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.holder.wire import pack_input, pack_json
+from lamplighter.store.migrations import MIGRATIONS
 from lamplighter.testing.engine import Engine, engine, send
 from lamplighter.testing.processes import alive, inspect, wait_until
 
@@ -160,7 +161,7 @@ def test_a_store_of_a_newer_version_is_left_alone(lit: Engine) -> None:
     assert tried.returncode == 3
     assert "newer" in json.loads(tried.stdout)["error"]["message"]
     with sqlite3.connect(lit.home.database) as db:
-        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     db.close()
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.states import State, check_transition
 
 
@@ -25,6 +26,7 @@ class Driver(StrEnum):
 
     TERMINAL = "terminal"
     HEADLESS = "headless"
+    TMUX = "tmux"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Session:
     exit: Exit | None = None
     intent: Intent | None = None
     ending: Ending | None = None
+    limits: Limits = NO_LIMITS
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property

@@ -109,6 +109,7 @@ def clean_environment() -> dict[str, str]:
         "USER",
         "LOGNAME",
         "TMPDIR",
+        "TMUX_TMPDIR",
         "PYTHONPATH",
     )
     folders = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")

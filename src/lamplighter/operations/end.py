@@ -64,7 +64,7 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     session = await call.app.permitted(call.caller, Act.KILL, request.session)
     grace = parse_duration(request.grace, "grace")
     if not request.force:
-        await call.app.portrait.refuse_active(session)
+        await call.app.judgement.refuse_active(session)
     return Ended.model_validate(
         await call.app.undertaker.end(
             session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone

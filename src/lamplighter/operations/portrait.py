@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.domain.session import Session
-from lamplighter.domain.verdict import Evidence, Verdict, is_active, judge
-from lamplighter.errors import Code, ConflictError
 from lamplighter.holder import proc
-from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.gauge import Gauge, Measure
+from lamplighter.lifecycle.judgement import Assessment, Judgement
 from lamplighter.operations.views import (
     CertificateView,
     EndingView,
@@ -22,15 +19,14 @@ from lamplighter.operations.views import (
 )
 from lamplighter.store import sessions
 
-_NOTHING = Measure()
 _LONGEST_COMMAND = 400
 _FIELDS = set(SessionView.model_fields)
 
 
 class Portrait:
-    def __init__(self, fleet: Fleet, gauge: Gauge) -> None:
+    def __init__(self, fleet: Fleet, judgement: Judgement) -> None:
         self.fleet = fleet
-        self.gauge = gauge
+        self.judgement = judgement
         self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
@@ -39,26 +35,24 @@ class Portrait:
             found = await self.fleet.store.read(lambda db: sessions.newest_ended(db, limit))
         found += [lamp.session for lamp in self.fleet.lamps.values()]
         found.sort(key=lambda session: session.id)
-        measures = await self.gauge.measures(2.0)
-        views = [self._view(session, measures.get(session.id, _NOTHING)) for session in found[-limit:]]
+        views = [self._view(one) for one in await self.judgement.assess(found[-limit:], 2.0)]
         return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
 
     async def view(self, session: Session) -> SessionView:
-        measures = await self.gauge.measures()
-        return self._view(session, measures.get(session.id, _NOTHING))
+        return self._view(await self.judgement.assess_one(session))
 
     async def detail(self, session: Session) -> SessionDetail:
-        measure = (await self.gauge.measures(0.1)).get(session.id, _NOTHING)
+        await self.judgement.gauge.measures(0.1)
         session = await self.fleet.now(session)  # it may have ended during that look
+        found = await self.judgement.assess_one(session)
         lamp = self.fleet.lamps.get(session.id)
-        measure = measure if lamp else _NOTHING
-        view = self._view(session, measure)
+        view = self._view(found)
         guarantee = lamp.guarantee if lamp else session.ending.certificate.guarantee.value if session.ending else ""
         more: dict[str, Any] = {
             "command": list(session.command),
             "guarantee": "best_effort" if session.holder_lost else guarantee,
             "holder_lost": session.holder_lost,
-            "tree": [_process(stat) for stat in measure.processes],
+            "tree": [_process(stat) for stat in found.measure.processes],
             "children": self.fleet.children(session.id),
             "intent": _intent(session),
             "ending": _ending(session),
@@ -66,54 +60,15 @@ class Portrait:
         }
         return SessionDetail.model_validate({**view.model_dump(), **more})
 
-    async def judged(self, session: Session, fresh: float = 1.0) -> tuple[Verdict, list[str], Reading | None]:
-        """The verdict on a living session now."""
-        measure = (await self.gauge.measures(fresh)).get(session.id, _NOTHING)
-        reading = self.fleet.reading(session.id)
-        verdict, evidence = judge(self._evidence(session, measure, reading))
-        return verdict, evidence, reading
-
-    async def refuse_active(self, session: Session) -> None:
-        """ACTIVE when it should not be killed without force."""
-        if session.id not in self.fleet.lamps:
-            return
-        verdict, evidence, reading = await self.judged(session, 0.2)
-        if is_active(verdict, reading.attached if reading else 0):
-            raise ConflictError(
-                Code.ACTIVE,
-                f"{session.name} ({session.id}) is active: {verdict}; {', '.join(evidence) or 'just started'}",
-                "end it politely with lamp end, or kill it with --force",
-                verdict=verdict.value,
-                evidence=evidence,
-            )
-
-    def _evidence(self, session: Session, measure: Measure, reading: Reading | None) -> Evidence:
-        now = self.fleet.clock.now()
-        lamp = self.fleet.lamps.get(session.id)
-        return Evidence(
-            ended=not session.alive,
-            leftovers=lamp is not None and lamp.phase == "leftovers",
-            processes=len(measure.processes),
-            stopped=measure.stopped,
-            cpu_rate=measure.rate,
-            output_age=_age(now, reading.last_output if reading else 0.0),
-            input_age=_age(now, reading.last_input if reading else 0.0),
-            age=now - (session.started_at or session.created_at),
-            attached=reading.attached if reading else 0,
-            parent_gone=session.parent is not None and session.parent not in self.fleet.lamps,
-            quiet=self.fleet.settings.quiet,
-        )
-
-    def _view(self, session: Session, measure: Measure) -> SessionView:
-        reading = self.fleet.reading(session.id) if session.alive else None
-        verdict, evidence = judge(self._evidence(session, measure, reading))
+    def _view(self, found: Assessment) -> SessionView:
+        session, reading, measure = found.session, found.reading, found.measure
         values = {
             **self._unchanging(session),
-            "verdict": verdict.value,
-            "evidence": evidence,
+            "verdict": found.verdict.value,
+            "evidence": found.evidence,
             "last_output_at": moment(reading.last_output or None) if reading else None,
             "last_input_at": moment(reading.last_input or None) if reading else None,
-            "attached": reading.attached if reading else 0,
+            "attached": found.attached,
             "processes": len(measure.processes),
             "memory": measure.memory,
             "cpu": round(measure.cpu, 2),
@@ -169,10 +124,6 @@ def _shortened(command: tuple[str, ...]) -> list[str]:
         shown.append(word)
         room -= len(word) + 1
     return shown
-
-
-def _age(now: float, at: float) -> float | None:
-    return max(0.0, now - at) if at else None
 
 
 def _process(stat: proc.Stat) -> ProcessView:

@@ -61,6 +61,26 @@ MIGRATIONS: list[str] = [
     ) WITHOUT ROWID;
     CREATE INDEX calls_at ON calls (at);
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
+    CREATE TABLE plans (
+        id TEXT PRIMARY KEY,
+        caller TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        state TEXT NOT NULL,
+        orders TEXT NOT NULL,
+        applied_at REAL
+    ) WITHOUT ROWID;
+    CREATE INDEX plans_state ON plans (state, expires_at);
+    CREATE TABLE plan_rows (
+        plan TEXT NOT NULL REFERENCES plans (id),
+        session TEXT NOT NULL,
+        found TEXT NOT NULL,
+        outcome TEXT,
+        PRIMARY KEY (plan, session)
+    ) WITHOUT ROWID;
+    """,
 ]
 
 

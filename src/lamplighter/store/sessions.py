@@ -7,13 +7,14 @@ import sqlite3
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
 
 _COLUMNS = (
     "id", "name", "kind", "driver", "agent", "owner", "parent", "project", "command", "cwd", "state", "boot", "protected",
     "keep_children", "bound", "holder_lost", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
-    "intent", "ending", "facts",
+    "intent", "ending", "limits", "facts",
 )  # fmt: skip
 _SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
@@ -101,7 +102,7 @@ def _row(session: Session) -> tuple[Any, ...]:
         json.dumps(session.exit.document()) if session.exit else None,
         json.dumps(session.intent.document()) if session.intent else None,
         json.dumps(session.ending.document()) if session.ending else None,
-        json.dumps(session.facts),
+        json.dumps(session.limits.document()), json.dumps(session.facts),
     )  # fmt: skip
 
 
@@ -120,6 +121,7 @@ def _session(row: sqlite3.Row) -> Session:
             "exit": Exit.from_document(_document(values["exit"])),
             "intent": Intent.from_document(_document(values["intent"])),
             "ending": Ending.from_document(_document(values["ending"])),
+            "limits": Limits.from_document(json.loads(values["limits"])),
             "facts": json.loads(values["facts"]),
         }
     )

@@ -1,0 +1,141 @@
+"""A tmux server, spoken to through its own command. Knows tmux's arguments; knows nothing of sessions of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lamplighter.errors import Code, UnavailableError
+
+_SECONDS = 10.0
+_FORM = "\t".join(
+    f"#{{{name}}}"
+    for name in (
+        "session_name", "session_id", "session_created", "session_attached", "window_id", "pane_id", "pane_pid", "pane_tty",
+        "pane_dead", "pane_current_command", "pane_current_path",
+    )
+)  # fmt: skip
+
+
+class TmuxError(Exception):
+    """What tmux itself said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One pane. `attached` counts the clients that are at its session now."""
+
+    session: str
+    session_id: str
+    created: int
+    attached: int
+    window: str
+    id: str
+    pid: int
+    tty: str
+    dead: bool
+    command: str
+    cwd: str
+
+
+class Server:
+    """One server, by its socket."""
+
+    def __init__(self, socket: str) -> None:
+        self.socket = socket
+
+    async def run(self, *arguments: str, given: bytes = b"") -> str:
+        """What `tmux ARGUMENTS` prints on this server; TmuxError with its own words when it fails."""
+        program = tmux_program()
+        process = await asyncio.create_subprocess_exec(
+            program,
+            "-S",
+            self.socket,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_environment(),
+        )
+        try:
+            output, said = await asyncio.wait_for(process.communicate(given), _SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise TmuxError(f"tmux {arguments[0]} did not answer") from None
+        if process.returncode:
+            raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")
+        return output.decode(errors="replace")
+
+    async def panes(self) -> list[Pane]:
+        """Every pane of every session; none when no server runs."""
+        if not is_socket(self.socket):
+            return []
+        try:
+            text = await self.run("list-panes", "-a", "-F", _FORM)
+        except TmuxError:
+            return []
+        return [_pane(line.split("\t")) for line in text.splitlines() if line.count("\t") >= 10]
+
+
+def _pane(fields: list[str]) -> Pane:
+    name, identifier, created, attached, window, pane, pid, tty, dead, command, *cwd = fields
+    return Pane(
+        session=name,
+        session_id=identifier,
+        created=int(created or 0),
+        attached=int(attached or 0),
+        window=window,
+        id=pane,
+        pid=int(pid or 0),
+        tty=tty,
+        dead=dead == "1",
+        command=command,
+        cwd="\t".join(cwd),
+    )
+
+
+def tmux_program() -> str:
+    """Where tmux is; UNSUPPORTED when it is not installed."""
+    found = shutil.which("tmux")
+    if found is None:
+        raise UnavailableError(
+            Code.UNSUPPORTED, "tmux is not installed here", "install it, or start without --tmux: sessions need no tmux"
+        )
+    return found
+
+
+def server_for(environment: Mapping[str, str]) -> Server:
+    """The server that a `tmux` command with this environment would speak to."""
+    inside = environment.get("TMUX", "").partition(",")[0]
+    return Server(inside or f"{_folder(environment)}/default")
+
+
+def find_servers(environment: Mapping[str, str]) -> list[Server]:
+    """Every server of this user that has a socket where tmux puts them."""
+    folder = _folder(environment)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [Server(f"{folder}/{name}") for name in names if is_socket(f"{folder}/{name}")]
+
+
+def is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _folder(environment: Mapping[str, str]) -> str:
+    return f"{environment.get('TMUX_TMPDIR') or '/tmp'}/tmux-{os.getuid()}"
+
+
+def _environment() -> dict[str, str]:
+    """Without TMUX: a server that we speak to is not one that we are inside of."""
+    return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
