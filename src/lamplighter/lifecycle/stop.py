@@ -174,13 +174,14 @@ class Undertaker:
         if intent is not None and how is How.ASKED:
             # The shim does not know since when it was asked.
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
+        why = document.get("why") if intent is None else None
         await self._record(
             lamp,
             Ending(
                 at=document["ended_at"],
-                by=intent.by if intent else "itself",
-                reason=intent.reason if intent else "",
-                how=how,
+                by=intent.by if intent else DAEMON.name if why else "itself",
+                reason=intent.reason if intent else why or "",
+                how=How.KILLED if why else how,
                 exit=exit,
                 certificate=certificate,
             ),
