@@ -147,7 +147,7 @@ class Launcher:
             bound=launch.bound,
             limits=launch.limits,
             key=key,
-            facts={"line": line} if line else {},
+            facts={"awake_at": self.fleet.clock.monotonic(), **({"line": line} if line else {})},
         )
         self._make_folder(session.id)
         if not write_file(
