@@ -27,7 +27,7 @@ _HEARD = 4096
 _AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assessment:
     """One session at one look. `quiet_for` is seconds without a sign of life, not counting the machine's sleep."""
 
