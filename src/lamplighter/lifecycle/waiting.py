@@ -17,6 +17,8 @@ from lamplighter.lifecycle.speech import first_of
 
 _SAMPLE_SECONDS = 0.5
 _PAGE = 1 << 20
+_NAMED = 5
+_GOES_ON = "it goes on; wait longer, or look at it with lamp read"
 
 
 class Waiting:
@@ -25,20 +27,34 @@ class Waiting:
         self.reading = reading
         self.gauge = gauge
 
-    async def wait(
-        self, session: Session, until: str, timeout: float | None, since: int | None, quiet: float
-    ) -> dict[str, Any]:
-        condition = self._condition(session, until, since, quiet)
+    def check(self, until: str) -> None:
+        """BAD_INPUT when nothing of that name can be waited for."""
+        if until in ("ended", "idle") or (until.startswith("text=") and until != "text="):
+            return
+        raise InputError(
+            Code.BAD_INPUT,
+            f"nothing can be waited for that is called {until[:40]!a}",
+            "wait for idle, ended or text=…",
+        )
+
+    async def wait_for_all(
+        self, chosen: list[Session], until: str, timeout: float | None, since: int | None, quiet: float
+    ) -> list[dict[str, Any]]:
+        """Until each has come to it, in the order given. The first that never can, or the timeout, ends the wait."""
+        waits = [asyncio.ensure_future(self._wait(session, until, since, quiet)) for session in chosen]
         try:
             async with asyncio.timeout(timeout):
-                cursor = await condition
+                return list(await asyncio.gather(*waits))
         except TimeoutError:
-            raise DeadlineError(
-                Code.TIMEOUT,
-                f"{session.name} ({session.id}): not {until[:60]} within {format_duration(timeout or 0)}",
-                "it goes on; wait longer, or look at it with lamp read",
-                until=until[:200],
-            ) from None
+            late = [session for session, wait in zip(chosen, waits, strict=True) if not _came(wait)]
+            raise _too_late(late or chosen, len(chosen), until, timeout or 0.0) from None
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _wait(self, session: Session, until: str, since: int | None, quiet: float) -> dict[str, Any]:
+        cursor = await self._condition(session, until, since, quiet)
         now = await self.fleet.now(session)
         return {
             "id": now.id,
@@ -55,12 +71,6 @@ class Waiting:
         if until == "idle":
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
-        if text == until or not text:
-            raise InputError(
-                Code.BAD_INPUT,
-                f"nothing can be waited for that is called {until[:40]!a}",
-                "wait for idle, ended or text=…",
-            )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
 
     async def _until_ended(self, session: Session) -> int:
@@ -128,6 +138,23 @@ class Waiting:
     def _offset(self, session: Session) -> int:
         reading = self.fleet.reading(session.id)
         return reading.offset if reading else 0
+
+
+def _came(wait: asyncio.Future[dict[str, Any]]) -> bool:
+    return wait.done() and not wait.cancelled() and wait.exception() is None
+
+
+def _too_late(late: list[Session], of: int, until: str, seconds: float) -> DeadlineError:
+    named = ", ".join(f"{session.name} ({session.id})" for session in late[:_NAMED])
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    many = f", {len(late)} of {of}" if of > 1 else ""
+    return DeadlineError(
+        Code.TIMEOUT,
+        f"{named}{more}{many}: not {until[:60]} within {format_duration(seconds)}",
+        "they go on; wait longer, or look at them with lamp read" if of > 1 else _GOES_ON,
+        until=until[:200],
+        sessions=[session.id for session in late],
+    )
 
 
 async def _either(lamp: Lamp, seconds: float) -> None:
