@@ -1,0 +1,144 @@
+"""The daemon killed in the middle of an apply: what was applied stays so, the rest is neither lost nor done twice."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.testing.engine import Engine, answer, engine, send
+from lamplighter.testing.processes import none_left, wait_until
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def mortal() -> Iterator[Engine]:
+    """An engine whose daemon dies at the step that `die-at` names."""
+    with engine(PYTHONPATH=str(HERE / "mortal"), LAMPLIGHTER_QUIET="0.2s") as made:
+        made.call("get_status")
+        yield made
+
+
+def deaths(made: Engine, most: int = 80) -> Iterator[int]:
+    """Every step, one after another, until there is none so late that the daemon lived."""
+    for number in range(1, most):
+        yield number
+        if (made.folder / "die-at").exists():
+            (made.folder / "die-at").unlink()
+            assert number > 10, "no step was ever reached"
+            return
+    pytest.fail("the steps never ended")
+
+
+def jobs(made: Engine, number: int, mark: str, count: int = 2) -> list[str]:
+    """Some that are idle, each with a child that has the mark."""
+    script = f"sh -c 'sleep 300; : {mark}' & wait"
+    found = [made.start("sh", "-c", script, name=f"job-{number}-{one}", headless=True)["id"] for one in range(count)]
+    chosen = f"idle,job-{number}-*"
+    assert wait_until(lambda: len(made.call("list_sessions", selection=chosen)["sessions"]) == count)
+    return found
+
+
+def plan(made: Engine, selection: str, **arguments: Any) -> str:
+    return made.call("cleanup_sessions", selection=selection, grace="0.1s", **arguments)["plan"]
+
+
+def ended_once(made: Engine, sessions: list[str]) -> bool:
+    for session in sessions:
+        actions = [event["action"] for event in made.events(session)]
+        assert actions.count("end") == actions.count("ended") == 1, actions
+    return True
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("force", [False, True], ids=["checked", "forced"])
+def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, force: bool) -> None:
+    for number in deaths(mortal):
+        sessions = jobs(mortal, number, mark)
+        made = plan(mortal, f"job-{number}-*", force=force)
+        (mortal.folder / "die-at").write_text(str(number))
+        done = mortal.call("cleanup_sessions", apply=made, key=uuid.uuid4().hex)
+        assert [(row["id"], row["outcome"]) for row in done["rows"]] == [(session, "ended") for session in sessions]
+        assert all(row["certificate"]["survivors"] == [] for row in done["rows"])
+        assert ended_once(mortal, sessions)
+        told = [event["action"] for event in mortal.events() if event["detail"].get("plan") == made]
+        assert told == ["plan", "apply", "applied"]
+    assert none_left(mark)
+
+
+@pytest.mark.timeout(240)
+def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engine, mark: str) -> None:
+    """Asked once; the daemon dies; nobody asks again. From the step on at which the intent is written, all is done."""
+    for number in deaths(mortal):
+        sessions = jobs(mortal, number, mark)
+        made, key = plan(mortal, f"job-{number}-*"), uuid.uuid4().hex
+        (mortal.folder / "die-at").write_text(str(number))
+        with suppress(ConnectionError), mortal.connect() as sock:
+            send(sock, "cleanup_sessions", key, {"apply": made})
+            answer(sock)
+        begun = any(event["action"] == "apply" and event["detail"]["plan"] == made for event in mortal.events())
+        if begun:
+            assert wait_until(lambda sessions=sessions: _all_ended(mortal, sessions), 20)
+        else:
+            assert all(mortal.show(session)["state"] == "running" for session in sessions), "nothing without its intent"
+            mortal.call("cleanup_sessions", apply=made, key=key)
+        assert ended_once(mortal, sessions)
+        done = mortal.call("cleanup_sessions", apply=made, key=key)
+        assert done["sums"]["ended"] == len(sessions), "the same key still tells it all"
+        with pytest.raises(LampError) as caught:
+            mortal.call("cleanup_sessions", apply=made)
+        assert caught.value.code is Code.PLAN_APPLIED
+    assert none_left(mark)
+
+
+def _all_ended(made: Engine, sessions: list[str]) -> bool:
+    return all(made.show(session)["state"] == "ended" for session in sessions)
+
+
+def test_the_daemon_killed_again_and_again(mortal: Engine, mark: str) -> None:
+    """Forty rows and a death after every few steps."""
+    sessions = jobs(mortal, 0, mark, 40)
+    made, key = plan(mortal, "job-*"), uuid.uuid4().hex
+    for steps in (8, 20, 33, 50, 70):
+        (mortal.folder / "die-at").write_text(str(steps))
+        with suppress(ConnectionError), mortal.connect() as sock:
+            send(sock, "cleanup_sessions", key, {"apply": made})
+            answer(sock)
+    with suppress(FileNotFoundError):
+        (mortal.folder / "die-at").unlink()
+    done = mortal.call("cleanup_sessions", apply=made, key=key)
+    assert done["sums"]["ended"] == 40
+    assert ended_once(mortal, sessions)
+    assert none_left(mark)
+
+
+def test_an_apply_that_was_cut_off_long_ago_begins_with_nothing_new(mark: str) -> None:
+    """A daemon that was down for a day goes on with what had its intent, and leaves the rest alone."""
+    paths = f"{HERE / 'clockwork'}"
+    with engine(PYTHONPATH=paths, LAMPLIGHTER_QUIET="0.2s") as made:
+        deaf = "trap '' TERM HUP; echo up; while :; do sleep 0.1; done"
+        made.start("sh", "-c", f"{deaf}; : {mark}", name="slow", headless=True)
+        made.call("wait_session", session="slow", until="text=up", timeout="20s")
+        fresh = [made.start("sleep", "300", name=f"quick-{number}", headless=True)["id"] for number in range(80)]
+        of = made.call("cleanup_sessions", selection="*", force=True, grace="60s")["plan"]
+        with made.connect() as sock:
+            send(sock, "cleanup_sessions", "k", {"apply": of})
+            assert wait_until(lambda: made.show("slow")["state"] == "ending")
+            made.kill(made.daemon())
+        (made.folder / "clock").write_text("86400 0")
+        made.call("kill_session", session="slow", force=True, grace="0s")
+        done = made.call("cleanup_sessions", apply=of, key="k")
+        outcomes = {row["name"]: row["outcome"] for row in done["rows"]}
+        assert outcomes["slow"] == "ended"
+        for session in fresh:
+            state = made.show(session)["state"]
+            assert (state == "ended") == (outcomes[made.show(session)["name"]] == "ended")
+        skipped = [row["why"] for row in done["rows"] if row["outcome"] == "skipped"]
+        assert set(skipped) <= {"the apply was cut off too long ago", "it has ended"}
+    assert none_left(mark)
