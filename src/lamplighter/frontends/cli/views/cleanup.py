@@ -23,7 +23,7 @@ def plan(result: dict[str, Any]) -> list[Block]:
         blocks.append(Table(_TITLES, [_cells(row) for row in result["rows"]], _RIGHT))
     blocks += left_out(result)
     if not result["rows"]:
-        return [*blocks, Line(f"nothing to clean up: no session that may go is {clean(result['selection'])}")]
+        return [*blocks, Line(f"nothing to clean up: nothing that may go matches {clean(result['selection'])}")]
     return [
         *blocks,
         Line(_total(result["sums"]), " would go; within ten minutes: ", (_command(result), "strong")),
