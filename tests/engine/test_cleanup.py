@@ -18,6 +18,7 @@ from lamplighter.testing.engine import Engine, engine, messages, send
 from lamplighter.testing.processes import none_left, wait_until
 
 CLOCKWORK = Path(__file__).with_name("clockwork")
+STUMBLING = Path(__file__).with_name("stumbling")
 
 
 @pytest.fixture
@@ -453,6 +454,21 @@ def _until_result(sock: socket.socket) -> Iterator[dict[str, Any]]:
         yield message
         if "result" in message:
             return
+
+
+def test_a_row_that_fails_takes_no_other_along() -> None:
+    with engine(PYTHONPATH=str(STUMBLING)) as made:
+        for name in ("first", "stumble", "fall", "last"):
+            made.start("sleep", "300", name=name, headless=True)
+        done = made.cli("cleanup", "*", "--force", "--yes", "--json", "--grace", "0")
+        assert done.returncode == 3, done  # of the first that failed
+        result = json.loads(done.stdout)
+        assert [row["outcome"] for row in result["rows"]] == ["ended", "failed", "failed", "ended"]
+        assert [row["error"]["code"] for row in result["rows"][1:3]] == ["HOLDER_UNREACHABLE", "INTERNAL"]
+        assert (result["sums"]["ended"], result["sums"]["failed"]) == (2, 2)
+        assert "failed stumble" in made.cli("cleanup", "stumble", "--force", "--yes").stderr
+        left = {session["name"] for session in made.call("list_sessions")["sessions"]}
+        assert left == {"stumble", "fall"}
 
 
 def test_whoever_asked_may_leave(calm: Engine) -> None:
