@@ -6,12 +6,14 @@ names is looked up by others (`words`) and given back (`named`).
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.session import Driver, Kind, Session
@@ -96,11 +98,22 @@ def _holds(term: Term, seen: Seen, caller: Caller, named: Mapping[str, str]) -> 
     if term.key == "flag":
         return _has_flag(term.value, seen, caller)
     if term.key == "word":
-        return fnmatchcase(session.name, term.value) if term.wild else _is_named(session, term.value, named)
+        return _fits(session.name, term.value) if term.wild else _is_named(session, term.value, named)
     if term.key == "parent":
         return session.parent is not None and session.parent == named.get(term.value)
     found: str | None = getattr(session, term.key)
-    return found is not None and fnmatchcase(str(found), term.value)
+    return found is not None and _fits(str(found), term.value)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    return _compiled(pattern).match(text) is not None
+
+
+@lru_cache(
+    maxsize=2 * LONGEST
+)  # more than a selection can hold: fnmatch's own forgets within one pass over the sessions
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def _is_named(session: Session, word: str, named: Mapping[str, str]) -> bool:
