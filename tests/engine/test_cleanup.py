@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import sys
 import uuid
@@ -19,6 +21,8 @@ from lamplighter.testing.processes import none_left, wait_until
 
 CLOCKWORK = Path(__file__).with_name("clockwork")
 STUMBLING = Path(__file__).with_name("stumbling")
+AT_SIGNAL = "trap 'on=1' USR1; while [ -z \"$on\" ]; do sleep 300 & wait $!; done; {}"
+"""Idle until it is told to be otherwise, by a signal: neither input nor output."""
 
 
 @pytest.fixture
@@ -257,15 +261,16 @@ def test_an_agent_cleans_up_what_it_started_and_never_itself(calm: Engine) -> No
 def test_what_changed_since_the_plan_is_skipped(calm: Engine) -> None:
     for name in ("kept", "gone", "same"):
         idle(calm, name)
-    idle(calm, "prompted", "sh", "-c", "read x; exec sleep 300")
-    idle(calm, "busy", "sh", "-c", "read x; while :; do :; done")
-    idle(calm, "stopped", "sh", "-c", "read x; kill -STOP $$")
+    idle(calm, "prompted")
+    idle(calm, "busy", "sh", "-c", AT_SIGNAL.format("while :; do :; done"))
+    idle(calm, "stopped", "sh", "-c", AT_SIGNAL.format("kill -KILL $!; kill -STOP $$"))
     made = plan(calm, "idle")
     assert len(made["rows"]) == 6
     calm.call("protect_session", session="kept")
     calm.call("kill_session", session="gone", force=True, grace="0s")
-    for name in ("prompted", "busy", "stopped"):
-        calm.call("send_input", session=name, text="go")
+    calm.call("send_input", session="prompted", text="go")
+    for name in ("busy", "stopped"):
+        os.kill(calm.show(name)["pid"], signal.SIGUSR1)
     assert wait_until(lambda: has(calm, "prompted", "idle"))
     assert wait_until(lambda: has(calm, "busy", "working"))
     assert wait_until(lambda: has(calm, "stopped", "stuck"))
@@ -305,10 +310,10 @@ def test_output_and_people_since_the_plan_are_seen(calm: Engine) -> None:
 
 
 def test_with_force_no_change_matters_but_the_rules(calm: Engine) -> None:
-    idle(calm, "busy", "sh", "-c", "read x; while :; do :; done")
+    idle(calm, "busy", "sh", "-c", AT_SIGNAL.format("while :; do :; done"))
     idle(calm, "kept")
     made = plan(calm, "idle", force=True)
-    calm.call("send_input", session="busy", text="go")
+    os.kill(calm.show("busy")["pid"], signal.SIGUSR1)
     assert wait_until(lambda: has(calm, "busy", "working"))
     calm.call("protect_session", session="kept")
     done = apply(calm, made, grace="0s")
@@ -421,13 +426,13 @@ def test_two_hundred_in_one_apply(calm: Engine, mark: str) -> None:
     script = f"sh -c 'sleep 600; : {mark}' & wait"
     for number in range(200):
         calm.start("sh", "-c", script, name=f"job-{number}", headless=True)
-    calm.start("sh", "-c", f"read x; while :; do :; done; : {mark}", name="job-busy", headless=True)
+    calm.start("sh", "-c", f"{AT_SIGNAL.format('while :; do :; done')}; : {mark}", name="job-busy", headless=True)
     assert wait_until(lambda: len(calm.call("list_sessions", selection="idle")["sessions"]) == 201, 60)
     made = plan(calm, "idle,job-*", grace="1s")
     assert len(made["rows"]) == 201
     calm.call("kill_session", session="job-7", force=True, grace="0s")
     calm.call("protect_session", session="job-8")
-    calm.call("send_input", session="job-busy", text="go")
+    os.kill(calm.show("job-busy")["pid"], signal.SIGUSR1)
     assert wait_until(lambda: has(calm, "job-busy", "working"))
     with calm.connect() as sock:
         send(sock, "cleanup_sessions", uuid.uuid4().hex, {"apply": made["plan"]})
