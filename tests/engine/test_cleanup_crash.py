@@ -134,3 +134,26 @@ def test_an_apply_that_was_cut_off_long_ago_begins_with_nothing_new(away: int, o
         assert row["outcome"] == outcome
         assert made.show(session)["state"] == ("ended" if outcome == "ended" else "running")
         assert outcome == "ended" or row["why"] == "the apply was cut off too long ago"
+
+
+@pytest.mark.parametrize("lost", ["shim", "keeper", "both and the daemon"])
+def test_holders_killed_during_an_apply(lit: Engine, mark: str, lost: str) -> None:
+    """The row of a session that loses its holder on the way is told as every other, and nothing of it is left."""
+    deaf = f"trap '' TERM HUP; echo up; while :; do sleep 0.1; done; : {mark}"
+    sessions = [lit.start("sh", "-c", deaf, name=f"deaf-{number}", headless=True)["id"] for number in range(3)]
+    for session in sessions:
+        lit.call("wait_session", session=session, until="text=up", timeout="20s")
+    made = lit.call("cleanup_sessions", selection="deaf-*", force=True, grace="3s")["plan"]
+    with lit.connect() as sock:
+        send(sock, "cleanup_sessions", "k", {"apply": made})
+        assert wait_until(lambda: all(lit.show(session)["state"] == "ending" for session in sessions))
+    if lost != "keeper":
+        lit.kill(lit.shim(sessions[0]))
+    if lost != "shim":
+        lit.kill(lit.keeper())
+    if "daemon" in lost:
+        lit.kill(lit.daemon())
+    done = lit.call("cleanup_sessions", apply=made, key="k")
+    assert [row["outcome"] for row in done["rows"]] == ["ended"] * 3
+    assert ended_once(lit, sessions)
+    assert none_left(mark)
