@@ -13,6 +13,9 @@ from lamplighter.frontends.cli.catalogue import Command
 
 _METAVARS = {
     "session": "ID",
+    "selection": "SELECTION",
+    "apply": "PLAN",
+    "older_than": "TIME",
     "parent": "ID",
     "command": "COMMAND…",
     "since": "CURSOR",

@@ -22,6 +22,7 @@ _ORDER = (
     "wait",
     "end",
     "kill",
+    "cleanup",
     "protect",
     "up",
     "status",
@@ -99,8 +100,13 @@ _DETACH = _option(
     "detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\"
 )
 _YES = _option("yes", "--yes", "with --all: do not ask")
+_YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 
-CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {"attach": (_DETACH,), "down": (_YES,)}
+CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "attach": (_DETACH,),
+    "cleanup": (_YES_APPLY,),
+    "down": (_YES,),
+}
 """Options that never reach the daemon."""
 
 

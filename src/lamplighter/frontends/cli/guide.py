@@ -13,9 +13,9 @@ from lamplighter.frontends.cli.statuses import MEANINGS
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "start": ("lamp start -- claude", "lamp start --name nightly --kind cron --headless -- ./backup.sh --full"),
     "run": ("lamp run -- make test", "lamp run --name cron:nightly -- ./report.py > report.txt"),
-    "ls": ("lamp ls", "lamp ls --all --json"),
+    "ls": ("lamp ls", "lamp ls --all --json", "lamp ls idle,kind:cron+orphaned", "lamp ls 'cron:*'"),
     "show": ("lamp show nightly",),
-    "tree": ("lamp tree",),
+    "tree": ("lamp tree", "lamp tree mine"),
     "attach": ("lamp attach claude", "lamp attach --read-only --detach-key C-] claude"),
     "send": ("lamp send claude 'run the tests'", "lamp send --keys claude C-c", "git diff | lamp send claude -"),
     "read": ("lamp read claude", "lamp read nightly --output --follow", "lamp read claude --cast > claude.cast"),
@@ -23,9 +23,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait nightly",
         "lamp wait claude --for idle --timeout 10m",
         "lamp wait web --for text='listening on'",
+        "lamp wait 'cron:*' --timeout 1h",
     ),
     "end": ("lamp end claude --reason 'done for today'",),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
+    "cleanup": (
+        "lamp cleanup",
+        "lamp cleanup --apply plan-1f3a9c02",
+        "lamp cleanup idle,kind:cron --older-than 8h",
+        "lamp cleanup --yes --reason 'nightly cleanup'",
+    ),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "up": ("lamp up",),
     "status": ("lamp status --json",),
@@ -35,6 +42,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "prune": ("lamp prune", "lamp prune --apply"),
 }
 
+_SELECTION = (
+    "A SELECTION is a verdict (working waiting idle finished stuck orphaned leftovers unknown ended), active, protected, "
+    "attached, mine, kind:X, agent:X, driver:X, state:X, project:X, owner:X, parent:X, name:X, or a name, an id or a pattern "
+    "such as 'cron:*'. A comma between two means both, a plus means either: idle,kind:cron+orphaned."
+)
+
 NOTES: dict[str, str] = {
     "start": "The words after -- are the command, untouched. Without --, so is all from the first word on.",
     "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
@@ -42,7 +55,13 @@ NOTES: dict[str, str] = {
         "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "
         "with --json and --follow, one JSON document a line."
     ),
-    "wait": "Exit status 7 when the timeout passed, 5 when the session ended first.",
+    "ls": _SELECTION,
+    "tree": _SELECTION,
+    "wait": "Exit status 7 when the timeout passed, 5 when a session ended first.",
+    "cleanup": (
+        f"{_SELECTION} Exit status 8 when something survived, else that of the first row that failed; a row that is "
+        "skipped is no failure."
+    ),
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",
     "down": "Starts nothing. --all asks first; without a terminal it needs --yes.",

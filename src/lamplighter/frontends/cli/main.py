@@ -24,6 +24,7 @@ _OWN_WAY = {
     "events": "follow:events",
     "read": "follow:read",
     "wait": "ask:wait",
+    "cleanup": "cleanup:cleanup",
     "attach": "attach:attach",
     "run": "run:run",
 }
