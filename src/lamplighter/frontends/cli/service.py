@@ -18,6 +18,10 @@ from lamplighter.home import Home, find_home
 
 
 def up(command: Command, arguments: Arguments, output: Output) -> int:
+    if arguments.options.get("foreground"):
+        from lamplighter.frontends.cli.foreground import stay
+
+        return stay(find_home(), output)
     present("up", Client(find_home()).call(command.operation, arguments.request), output)
     return 0
 
