@@ -63,17 +63,10 @@ def _wait(sock: socket.socket, signals: Signals) -> str:
 
 
 def _stop(home: Home) -> None:
-    if _is_there(home):
+    from lamplighter.frontends.cli.service import is_running
+
+    if is_running(home):
         Client(home, start=False, patience=_PATIENCE).call("stop_daemon", {}, new_key())
-
-
-def _is_there(home: Home) -> bool:
-    from lamplighter.holder.boot import try_connect
-
-    found = try_connect(home.run)
-    if found is not None:
-        found.close()
-    return found is not None
 
 
 def is_wanted(home: Home) -> bool:

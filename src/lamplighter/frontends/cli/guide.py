@@ -48,7 +48,10 @@ NOTES: dict[str, str] = {
     "wait": "Exit status 7 when the timeout passed, 5 when the session ended first.",
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",
-    "down": "Starts nothing. --all asks first; without a terminal it needs --yes.",
+    "down": (
+        "Starts nothing, but for --all when sessions run without a daemon: it takes one to end them. "
+        "--all asks first (exit status 9 when the answer is no); without a terminal it needs --yes."
+    ),
     "doctor": "Exit status 3 when something is broken.",
     "up": "With --foreground, TERM or Ctrl-C stops the daemon; sessions go on. It ends when the daemon is told to go.",
     "completion": "In bash or zsh: source <(lamp completion bash). In fish: lamp completion fish | source.",
