@@ -122,7 +122,7 @@ class Keeper:
                 "code": self.code,
                 "cgroup": self.cgroup,
                 "reaper": self.reaper,
-                "wanted": self.daemon.wanted,
+                "leaving": self.leaving,
             }
         )
 

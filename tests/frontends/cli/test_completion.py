@@ -179,12 +179,15 @@ def complete(lit: Engine, *words: str) -> list[str]:
     return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 
 
-def test_selections_and_plans() -> None:
+def test_selections(lit: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the grammar itself: commands that take them are completed as soon as they are in the catalogue."""
+    monkeypatch.setenv("LAMPLIGHTER_HOME", str(lit.folder))
+    lit.start("sleep", "300", name="one", kind="cron")
     place = candidates._selections  # pyright: ignore[reportPrivateUsage]
     found = [text for text, _ in place("idle,ki")]
-    assert {"idle,kind:", "idle,stuck"} <= set(found)
+    assert {"idle,kind:", "idle,stuck", "idle,one"} <= set(found)
     assert "idle+kind:cron" in [text for text, _ in place("idle+kind:c")]
+    assert [text for text, _ in place("owner:")] == [f"owner:{lit.show('one')['owner']}"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from lamplighter.frontends.cli import catalogue, install
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import wait_until
 from lamplighter.testing.usermanager import UserManager, why_none
 
 UNIT = "systemd/user/lamplighter.service"
@@ -119,6 +120,19 @@ def test_a_link_that_was_there_comes_back_as_a_link(at_home: Any, tmp_path: Path
     assert unit.read_text() == "[Service]\n"
 
 
+def test_many_at_once_lose_nothing_of_the_users(at_home: Any, lit: Engine, tmp_path: Path) -> None:
+    unit = tmp_path / "config" / UNIT
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Service]\nExecStart=/bin/mine\n")
+    command = [sys.executable, "-m", "lamplighter.frontends.cli.main", "install", "service", "--no-start"]
+    quiet = subprocess.DEVNULL
+    running = [subprocess.Popen(command, env=lit.environment, stdout=quiet, stderr=quiet) for _ in range(6)]
+    assert 0 in [process.wait(60) for process in running]
+    assert at_home("install", "service", "--no-start").returncode == 0
+    at_home("uninstall", "service", "--no-start")
+    assert "[Service]\nExecStart=/bin/mine\n" in files(tmp_path).values()
+
+
 def test_without_systemd_the_error_says_what_else_there_is(at_home: Any, lit: Engine, tmp_path: Path) -> None:
     lit.environment["PATH"] = str(tmp_path)  # no systemctl there
     done = at_home("install", "service", "--json")
@@ -193,10 +207,13 @@ def test_under_a_real_manager_systemctl_tells_the_truth(lit: Engine, manager: Us
     assert json.loads(lit.cli("show", "one", "--json").stdout)["state"] == "running"
 
 
-def test_a_daemon_and_keeper_that_are_killed_come_back(lit: Engine, manager: UserManager) -> None:
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_daemon_and_keeper_that_are_killed_come_back(lit: Engine, manager: UserManager, renewed: bool) -> None:
     assert lit.cli("install", "service").returncode == 0
     first, keeper = lit.daemon(), lit.keeper()
     lit.kill(keeper)
+    if renewed:  # the daemon has found a keeper again, which has never been asked for a daemon
+        assert wait_until(lambda: lit.keeper() != keeper and lit.cli("status").returncode == 0, 30.0)
     lit.kill(lit.daemon())
     assert manager.becomes("active", lambda: lit.daemon() != first and lit.cli("status").returncode == 0)
     watcher = int(manager.systemctl("show", "--property=MainPID", "--value", "lamplighter"))

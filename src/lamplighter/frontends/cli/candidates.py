@@ -24,7 +24,7 @@ _ENDED_TOO = ("show", "read", "events")
 _ENDED_MOST = 300
 _LIMIT = 0.7
 _VERDICTS = ("working", "waiting", "idle", "finished", "stuck", "orphaned", "leftovers", "unknown")
-_KEYS = {"kind": "kind", "project": "project", "owner": "owner"}
+_KEYS = {"kind": 3, "project": 4, "owner": 5}
 
 
 def main(words: list[str]) -> int:
@@ -152,16 +152,14 @@ class _Place:
 
 
 def _sessions(*, ended: bool) -> Iterator[Candidate]:
-    rows = _ask("list_sessions", {}).get("sessions", [])
-    if ended:
-        known = {row["id"] for row in rows}
-        more = _ask("list_sessions", {"all": True, "limit": _ENDED_MOST}).get("sessions", [])
-        rows = [*(row for row in more if row["id"] not in known), *rows]
-    for row in reversed(rows):
-        state = row["verdict"] if row["state"] == "running" else row["state"]
-        yield row["name"], f"{state}, {row['id']}"
-    for row in reversed(rows):
-        yield row["id"], row["name"]
+    rows = _names(_ENDED_MOST if ended else 0)
+    yield from ((row[1], f"{row[2]}, {row[0]}") for row in rows)
+    yield from ((row[0], row[1]) for row in rows)
+
+
+def _names(ended: int = 0) -> list[list[str]]:
+    """Id, name, state, kind, project and owner."""
+    return _ask("list_names", {"ended": ended}).get("names", [])
 
 
 def _selections(current: str) -> Iterator[Candidate]:
@@ -169,16 +167,15 @@ def _selections(current: str) -> Iterator[Candidate]:
     at = max(current.rfind(","), current.rfind("+")) + 1
     done, term = current[:at], current[at:]
     key, colon, _ = term.partition(":")
-    rows = _ask("list_sessions", {}).get("sessions", [])
     if colon and key in _KEYS:
-        values = dict.fromkeys(str(row[_KEYS[key]]) for row in rows if row.get(_KEYS[key]))
+        values = dict.fromkeys(row[_KEYS[key]] for row in _names() if row[_KEYS[key]])
         if key == "kind":
             values |= dict.fromkeys(catalogue.load()["start"].field("kind")["choices"] or [])
         yield from ((f"{done}{key}:{value}", "") for value in values)
         return
     yield from ((done + verdict, "") for verdict in _VERDICTS)
     yield from ((f"{done}{key}:", "") for key in _KEYS)
-    yield from ((done + row["name"], row["verdict"]) for row in rows)
+    yield from ((done + row[1], row[2]) for row in _names())
 
 
 def _plans() -> Iterator[Candidate]:

@@ -70,14 +70,14 @@ def _stop(home: Home) -> None:
 
 
 def is_wanted(home: Home) -> bool:
-    """Whether a daemon that is gone is to come back. A keeper says so in its first words; one that left in good order has
-    taken its socket away; one that was killed has not, and then the daemon is started as after any crash."""
+    """Whether a daemon that is gone is to come back. A keeper says in its first words whether it was told that it is not; one
+    that left in good order has taken its socket away; one that was killed has not, and that is a crash like any other."""
     from lamplighter.holder.boot import connect
 
     sock = connect(home.keeper_socket)
     if sock is None:
         return os.path.exists(home.keeper_socket)
-    return bool(_first_words(sock).get("wanted", True))
+    return not _first_words(sock).get("leaving", False)
 
 
 def _first_words(sock: socket.socket) -> dict[str, object]:

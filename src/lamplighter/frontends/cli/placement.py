@@ -77,7 +77,9 @@ def perform(step: Step) -> None:
     if step.act == "write":
         _write(step.path, step.text)
     elif step.act == "move":
-        os.rename(step.path, step.to)
+        # Not a rename, which would replace what another install has put there meanwhile.
+        os.link(step.path, step.to, follow_symlinks=False)
+        os.unlink(step.path)
     else:
         os.unlink(step.path)
 
