@@ -50,6 +50,8 @@ def test_commands_options_and_choices(shell: Shell) -> None:
     shell.completes("lamp start --kind=su", "lamp start --kind=subagent")
     shell.completes("lamp install serv", "lamp install service")
     shell.offers("lamp start --kind ", "task", "subagent", "cron")
+    shell.completes("true && lamp prot", "true && lamp protect")
+    shell.completes("echo | lamp --json prot", "echo | lamp --json protect")
 
 
 def test_names_and_ids_of_living_sessions(shell: Shell, lit: Engine) -> None:
@@ -164,6 +166,15 @@ def test_an_installed_script_is_loaded_by_fish_itself(lit: Engine, bin_folder: P
         check=True,
     )
     assert said.stdout.startswith("protect")
+
+
+@pytest.mark.parametrize(
+    ("line", "word"), [("lamp kill a:b\\;", "b\\;"), ("lamp kill 'a:b;", "a:b;"), ("lamp kill a:", "")]
+)
+def test_bash_replaces_what_readline_sees_as_the_word(lit: Engine, line: str, word: str) -> None:
+    lit.start("sleep", "300", name="a:b;c")
+    found = lit.cli("__complete", "bash", line, word).stdout.splitlines()
+    assert found == [{"b\\;": "b\\;c", "a:b;": "a:b;c", "": "b\\;c"}[word]]
 
 
 def test_a_shell_that_is_not_known(lit: Engine) -> None:

@@ -47,13 +47,13 @@ def for_bash(line: str, word: str = "") -> list[str]:
     """For a line up to the cursor, and the part of its last word that readline will replace: it breaks words at : and =."""
     words, quote = _split(line)
     found = find(words[1:])
-    cut = len(words[-1]) - len(word.lstrip("'\"")) if words else 0
-    head, cut = (words[-1][:cut], cut) if words and words[-1].endswith(word.lstrip("'\"")) else ("", 0)
+    current, tail = words[-1] if words else "", _split(word)[0][-1] if word else ""
+    cut = len(current) - len(tail) if current.endswith(tail) else 0
     lines: list[str] = []
     for text, _ in found:
         if text.startswith(" "):
             lines.append(text)
-        elif text.startswith(head):
+        elif text.startswith(current[:cut]):
             lines.append(text[cut:] if quote else _escaped(text[cut:]))
     return lines
 

@@ -30,6 +30,7 @@ from lamplighter.frontends.cli.terminal import (
 from lamplighter.holder.wire import JSON, OUTPUT, WireError, pack_input, unpack_output
 
 _TYPED_AHEAD = 1 << 20
+_TRIES = 10
 _CALM = 0.3  # seconds between two fresh screens: one who is always behind would draw nothing else
 
 
@@ -61,6 +62,7 @@ class Viewer:
         self.position: int = attachment.result["offset"]
         self.stale_since: float | None = None
         self.drawn_at = 0.0
+        self.vain = 0  # fresh screens asked for in a row that did not come
         self.screens = Screens(CLEAR_APART) if not inline and has_two_screens() else None
         self._begin(attachment)
 
@@ -204,8 +206,11 @@ class Viewer:
             return
         self.stale_since = None
         found = self.way.redraw()
-        if found is None:
+        if found is None:  # no daemon, or one that is busy: a few more times, as nothing else may ever come
+            self.vain = (self.vain + 1) % _TRIES
+            self.stale_since = time.monotonic() if self.vain else None
             return
+        self.vain = 0
         screen, cursor = found
         self._draw(screen)
         if cursor < self.position:  # the log is behind what was shown: once more in a moment
