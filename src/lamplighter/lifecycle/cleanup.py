@@ -111,6 +111,12 @@ class Cleanup:
         if plan.rows:  # an empty one changes nothing that anybody could ask about later
             self._note(db, plan, "plan", sessions=len(plan.rows))
 
+    async def open_plans(self, caller: Caller) -> list[tuple[str, int, str]]:
+        """Those of this caller that can still be applied: id, how many sessions, and what was selected."""
+        now = self.fleet.clock.now()
+        found = await self.fleet.store.read(lambda db: plans.open_of(db, caller.name))
+        return [(plan.id, len(plan.rows), plan.orders.selection) for plan in found if not plan.expired(now)]
+
     async def _above(self, caller: Caller) -> set[str]:
         """The session that the caller is in, and its ancestors."""
         if caller.session is None:

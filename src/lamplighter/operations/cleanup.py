@@ -188,3 +188,24 @@ def _row(row: Row) -> RowView:
             **(row.outcome or {}),
         }
     )
+
+
+class Nothing(Request):
+    pass
+
+
+class PlanName(Result):
+    id: str
+    sessions: int = Field(description="how many it would end")
+    selection: str
+
+
+class Plans(Result):
+    plans: list[PlanName]
+
+
+@operation(command=None, group="sessions")
+async def list_plans(call: Call, _: Nothing) -> Plans:
+    """Your plans that can still be applied, the newest first."""
+    found = await call.app.cleanup.open_plans(call.caller)
+    return Plans(plans=[PlanName(id=name, sessions=count, selection=chosen) for name, count, chosen in found])

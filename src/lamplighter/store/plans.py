@@ -41,6 +41,14 @@ def get(db: sqlite3.Connection, plan: str) -> Plan | None:
     )
 
 
+def open_of(db: sqlite3.Connection, caller: str) -> list[Plan]:
+    """Those of a caller that nobody has applied, the newest first; some may have expired."""
+    rows = db.execute(
+        "SELECT id FROM plans WHERE caller = ? AND state = 'made' ORDER BY made_at DESC LIMIT 50", (caller,)
+    )
+    return [plan for row in rows.fetchall() if (plan := get(db, row["id"])) is not None]
+
+
 def begin(db: sqlite3.Connection, plan: Plan) -> bool:
     """From made to applying, with what it is applied under; False when somebody did that before."""
     values = (json.dumps(plan.orders.document()), plan.applied_at, plan.id)

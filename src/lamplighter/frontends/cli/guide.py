@@ -40,6 +40,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "events": ("lamp events --follow", "lamp events nightly"),
     "doctor": ("lamp doctor",),
     "prune": ("lamp prune", "lamp prune --apply"),
+    "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
+    "uninstall": ("lamp uninstall service",),
+    "completion": ("lamp completion bash",),
 }
 
 _SELECTION = (
@@ -64,8 +67,13 @@ NOTES: dict[str, str] = {
     ),
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",
-    "down": "Starts nothing. --all asks first; without a terminal it needs --yes.",
+    "down": (
+        "Starts nothing, but for --all when sessions run without a daemon: it takes one to end them. "
+        "--all asks first (exit status 9 when the answer is no); without a terminal it needs --yes."
+    ),
     "doctor": "Exit status 3 when something is broken.",
+    "up": "With --foreground, TERM or Ctrl-C stops the daemon; sessions go on. It ends when the daemon is told to go.",
+    "completion": "In bash or zsh: source <(lamp completion bash). In fish: lamp completion fish | source.",
 }
 
 
@@ -83,7 +91,7 @@ def overview(commands: dict[str, Command]) -> list[Block]:
         members = [command for command in commands.values() if command.group == group]
         if members:
             blocks += [Line(), Line((group, "strong"))]
-            blocks += [Line(f"  {command.name:<9}", _first_sentence(command.summary)) for command in members]
+            blocks += [Line(f"  {command.name:<11}", _first_sentence(command.summary)) for command in members]
     blocks += [Line(), Line(("everywhere", "strong"))]
     blocks += [Line("  --json     one JSON document on standard output, nothing else; errors too")]
     blocks += [Line("  --help     what a command does, with examples"), Line("  --version  the version")]

@@ -34,6 +34,7 @@ STATUS: dict[Code, int] = {
     Code.SURVIVORS: 8,
 }
 
+DECLINED = 9
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -47,6 +48,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("6", "not yours to do"),
     ("7", "it took longer than the timeout"),
     ("8", "something survived an ending"),
+    ("9", "the answer to a question was no; nothing was done"),
     ("130", "interrupted with Ctrl-C"),
     ("141", "whoever read the output went away"),
 )
