@@ -9,6 +9,7 @@ from lamplighter.clock import Clock, RealClock
 from lamplighter.domain.permission import DAEMON, Act, Caller, check
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
+from lamplighter.lifecycle.adoption import Adoption
 from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.fleet import Fleet
@@ -16,10 +17,12 @@ from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.execution import Execution
@@ -46,13 +49,17 @@ class App:
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
         self.gauge = Gauge(self.fleet)
+        self.multiplexers = Multiplexers(self.fleet)
+        self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
+        self.gauge.before_look = self.traced.refresh
+        self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
         self.speech = Speech(self.fleet, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.gauge)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge)
-        self.portrait = Portrait(self.fleet, self.judgement)
+        self.portrait = Portrait(self.fleet, self.judgement, self.multiplexers)
         self.journal = Journal(self.fleet)
         self.execution = Execution(self)
 

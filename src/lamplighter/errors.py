@@ -6,7 +6,7 @@
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
-    │     NAME_TAKEN  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE
+    │     NAME_TAKEN  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  ADOPTED
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN
     ├── DeadlineError      it did not happen in time; it may still
@@ -42,6 +42,7 @@ class Code(StrEnum):
     ENDED = "ENDED"
     KEY_REUSED = "KEY_REUSED"
     NOT_ATTACHABLE = "NOT_ATTACHABLE"
+    ADOPTED = "ADOPTED"
     FORBIDDEN = "FORBIDDEN"
     TIMEOUT = "TIMEOUT"
     SURVIVORS = "SURVIVORS"
@@ -98,7 +99,7 @@ class MissingError(LampError):
 
 
 class ConflictError(LampError):
-    codes = frozenset({Code.NAME_TAKEN, Code.ACTIVE, Code.ENDED, Code.KEY_REUSED, Code.NOT_ATTACHABLE})
+    codes = frozenset({Code.NAME_TAKEN, Code.ACTIVE, Code.ENDED, Code.KEY_REUSED, Code.NOT_ATTACHABLE, Code.ADOPTED})
 
 
 class ForbiddenError(LampError):

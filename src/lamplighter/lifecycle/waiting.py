@@ -61,6 +61,12 @@ class Waiting:
                 f"nothing can be waited for that is called {until[:40]!a}",
                 "wait for idle, ended or text=…",
             )
+        if session.traced:
+            raise ConflictError(
+                Code.NOT_ATTACHABLE,
+                f"{session.name} ({session.id}) was adopted: there is no log of its output to find a text in",
+                "look at its screen with lamp read, or wait for idle or ended",
+            )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
 
     async def _until_ended(self, session: Session) -> int:

@@ -1,6 +1,6 @@
-"""The product, one module a capability: start, query, talk, end, host."""
+"""The product, one module a capability: start, adopt, query, talk, end, host."""
 
-from lamplighter.operations import end, host, query, start, talk
+from lamplighter.operations import adopt, end, host, query, start, talk
 from lamplighter.operations.operation import OPERATIONS, Operation
 
-__all__ = ["OPERATIONS", "Operation", "end", "host", "query", "start", "talk"]
+__all__ = ["OPERATIONS", "Operation", "adopt", "end", "host", "query", "start", "talk"]

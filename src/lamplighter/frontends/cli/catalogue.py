@@ -23,6 +23,7 @@ _ORDER = (
     "end",
     "kill",
     "protect",
+    "adopt",
     "up",
     "status",
 )

@@ -27,6 +27,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "end": ("lamp end claude --reason 'done for today'",),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
+    "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
     "up": ("lamp up",),
     "status": ("lamp status --json",),
     "down": ("lamp down", "lamp down --all --yes"),

@@ -26,6 +26,7 @@ STATUS: dict[Code, int] = {
     Code.ENDED: 5,
     Code.KEY_REUSED: 5,
     Code.NOT_ATTACHABLE: 5,
+    Code.ADOPTED: 5,
     Code.FORBIDDEN: 6,
     Code.TIMEOUT: 7,
     Code.SURVIVORS: 8,
