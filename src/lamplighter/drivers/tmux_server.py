@@ -75,8 +75,8 @@ class Server:
         try:
             output, said = await asyncio.wait_for(process.communicate(given), seconds)
         except TimeoutError:
-            process.kill()
-            await process.wait()
+            # Not waited for: tmux passes its pipes to the server, and one that hangs keeps them open for as long as it hangs.
+            process._transport.close()  # type: ignore[attr-defined]  # pyright: ignore
             raise TmuxSilentError(f"tmux {arguments[0]} did not answer") from None
         if process.returncode:
             raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")

@@ -70,7 +70,7 @@ class Adoption:
                 f"{target[:80]} is a session of more than one tmux server",
                 "give one of them another name with tmux rename-session",
             )
-        ours = self.multiplexers.ours(found[0].socket)
+        ours = self.multiplexers.ours(found[0].socket, found[0].first.server)
         owners = sorted({ours[pane.id] for pane in found[0].panes if pane.id in ours})
         if owners:
             raise ConflictError(

@@ -96,7 +96,7 @@ class Multiplexers:
     def strangers(self, seen: dict[str, list[Pane]]) -> list[HandMade]:
         left: dict[str, list[Pane]] = {}
         for socket, panes in seen.items():
-            ours = self.ours(socket)
+            ours = self.ours(socket, panes[0].server) if panes else {}
             left[socket] = [pane for pane in panes if pane.id not in ours]
         return self.all_sessions(left)
 
@@ -110,13 +110,17 @@ class Multiplexers:
             found += [HandMade(_word(socket, of[0].session), socket, tuple(of)) for of in by_session.values()]
         return sorted(found, key=lambda made: (made.first.created, made.id))
 
-    def ours(self, socket: str, but: str | None = None) -> dict[str, str]:
-        """The panes of a server that a living session of ours stands for, with that session's id."""
+    def ours(self, socket: str, server: int, but: str | None = None) -> dict[str, str]:
+        """The panes of a server that a living session of ours stands for, with that session's id.
+
+        A server that was started anew at the same place counts its panes from 0 again: those are not the ones that we know.
+        """
         real = os.path.realpath(socket)
         found: dict[str, str] = {}
         for lamp in self.fleet.lamps.values():
             tmux = lamp.session.facts.get("tmux")
-            if tmux and lamp.session.id != but and os.path.realpath(tmux["socket"]) == real:
+            same = tmux and tmux.get("server", [server])[0] == server and os.path.realpath(tmux["socket"]) == real
+            if same and lamp.session.id != but:
                 panes: Iterable[str] = lamp.panes if lamp.session.traced else [tmux.get("pane", "")]
                 found.update(dict.fromkeys(panes, lamp.session.id))
         return found

@@ -96,7 +96,8 @@ class Traced:
         """What its server shows; whether tmux still has the session."""
         trail = self._trail(lamp.session)
         before = trail.document()
-        held = set(self.multiplexers.ours(lamp.session.facts["tmux"]["socket"], but=lamp.session.id))
+        tmux = lamp.session.facts["tmux"]
+        held = set(self.multiplexers.ours(tmux["socket"], tmux["server"][0], but=lamp.session.id))
         mine = trail.follow(panes, held)
         if mine:
             lamp.seen = Reading(

@@ -6,6 +6,7 @@ Knows tmux's panes and /proc; knows nothing of the store. Nothing here acts on a
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -114,6 +115,18 @@ class TracedTree(Tree):
             self.multiplexers |= more
             below = _closure(processes, {pid for pid, _ in more}, set())
             self.roots = {key for key in self.roots if key[0] not in below}
+
+    def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
+        """A pane's own process is never stopped: tmux would wake it at once, and its whole group with it."""
+        if number == signal.SIGSTOP:
+            members = {pid: stat for pid, stat in members.items() if not self._is_tmuxs(stat)}
+        super().signal(number, members)
+
+    def _beyond(self, stat: proc.Stat) -> bool:
+        return self._is_tmuxs(stat) or super()._beyond(stat)
+
+    def _is_tmuxs(self, stat: proc.Stat) -> bool:
+        return self.trail.server is not None and stat.parent == self.trail.server[0]
 
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
         if stat.pid in self.infrastructure:
