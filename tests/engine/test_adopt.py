@@ -46,7 +46,8 @@ def escapees(lit: Engine, tmux: Tmux, session: str, *names: str, mark: str) -> d
     tmux.run(
         "new-window", "-d", "-t", f"={session}:", lit.python, ESCAPEES, *names, "--mark", mark, "--report", str(report)
     )
-    assert wait_until(lambda: report.exists() and report.read_text().endswith("\n"), 60)
+    up = wait_until(lambda: report.exists() and report.read_text().endswith("\n"), 60)
+    assert up, (tmux.run("list-panes", "-a"), marked(mark))
     return json.loads(report.read_text())
 
 

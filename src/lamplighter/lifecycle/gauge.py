@@ -50,8 +50,8 @@ class _Scan:
         todo: list[proc.Stat] = []
         for pid, start in roots:
             stat = self.processes.get(pid)
-            if stat is None or stat.start == start:
-                todo += [*([stat] if stat else []), *self.led.get(pid, ())]
+            if stat is not None and stat.start == start:  # else that number may be another's by now
+                todo += [stat, *self.led.get(pid, ())]
         found: dict[int, proc.Stat] = {}
         while todo:
             stat = todo.pop()

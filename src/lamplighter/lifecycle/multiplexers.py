@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from lamplighter.drivers.tmux_server import (
     Pane,
@@ -118,8 +119,8 @@ class Multiplexers:
         real = os.path.realpath(socket)
         found: dict[str, str] = {}
         for lamp in self.fleet.lamps.values():
-            tmux = lamp.session.facts.get("tmux")
-            same = tmux and tmux.get("server", [server])[0] == server and os.path.realpath(tmux["socket"]) == real
+            tmux: dict[str, Any] = lamp.session.facts.get("tmux") or {}
+            same = bool(tmux) and tmux.get("server", [server])[0] == server and os.path.realpath(tmux["socket"]) == real
             if same and lamp.session.id != but:
                 panes: Iterable[str] = lamp.panes if lamp.session.traced else [tmux.get("pane", "")]
                 found.update(dict.fromkeys(panes, lamp.session.id))

@@ -85,6 +85,7 @@ class Traced:
                 roots={main, *((pid, start) for pid, start in kept.get("roots", ()))},
                 leaders=dict([main, *((pid, start) for pid, start in kept.get("leaders", ()))]),
                 server=tuple(tmux["server"]) if tmux else None,
+                socket=tmux.get("socket", ""),
                 mark=tmux.get("mark"),
                 number=tmux["id"].removeprefix("$") if tmux else "",
                 panes=set(kept.get("panes") or tmux.get("panes", ())),

@@ -22,9 +22,9 @@ _MULTIPLEXER = b"tmux: server\n"
 class Trail:
     """`roots` are processes that are its own; `leaders` the panes' own ones, start by pid; `panes` every pane that it had.
 
-    `server` is the tmux server's process, `mark` the session of ours that this server was started in, if any, `number` the tmux
-    session's on it; `foreign` are panes of other sessions; `present` says that tmux has it. Outside tmux only `roots` and
-    `leaders` count.
+    `server` is the tmux server's process, with its `socket`; `mark` the session of ours that this server was started in, if
+    any; `number` the tmux session's on it; `foreign` are panes of other sessions; `present` says that tmux has it. Outside
+    tmux only `roots` and `leaders` count.
     """
 
     session: str
@@ -32,12 +32,12 @@ class Trail:
     leaders: dict[int, int] = field(default_factory=dict[int, int])
     present: bool = False
     server: Key | None = None
+    socket: str = ""
     mark: str | None = None
     number: str = ""
     panes: set[str] = field(default_factory=set[str])
     foreign: set[str] = field(default_factory=set[str])
     foreign_roots: set[Key] = field(default_factory=set[Key])
-    terminals: set[int] = field(default_factory=set[int])
 
     def follow(self, panes: list[Pane], held: set[str]) -> list[Pane]:
         """Take in what its server shows now: the panes that are its own. `held` are those of other sessions of ours.
@@ -58,7 +58,6 @@ class Trail:
         living = {pane.id: key for pane in mine if (key := self._process(pane))}
         self.leaders = {**self.leaders, **dict(living.values())}
         self.roots = (self.roots | set(living.values())) - self.foreign_roots
-        self.terminals = {number for pane in mine if pane.id in living and (number := _terminal(pane.tty))}
         return mine
 
     def _on_server(self, pane: Pane) -> bool:
@@ -79,16 +78,6 @@ class Trail:
         }
 
 
-def _terminal(path: str) -> int:
-    """A terminal's number as /proc writes it; 0 when it is not there."""
-    try:
-        device = os.stat(path).st_rdev
-    except OSError:
-        return 0
-    minor = os.minor(device)
-    return (minor & 0xFF) | (os.major(device) << 8) | ((minor & ~0xFF) << 12)
-
-
 class TracedTree(Tree):
     """The processes on a trail. `ours` names the keeper and the shims: they and all below them are never in it, and neither
     are other tmux sessions, nor any tmux server, as what a server holds may be anybody's."""
@@ -99,9 +88,12 @@ class TracedTree(Tree):
         self.trail = trail
         self.ours = ours
         self.multiplexers: set[Key] = set()
+        self._leading: dict[int, proc.Stat] = {}
+        self._terminals: set[int] = set()
 
     def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
         server = {self.trail.server[0]} if self.trail.server else set[int]()
+        self._meet(processes)
         while True:
             self.roots = (self.roots | self.trail.roots) - self.trail.foreign_roots - self.multiplexers
             strangers = {pid for pid, _ in self.trail.foreign_roots | self.multiplexers}
@@ -115,6 +107,14 @@ class TracedTree(Tree):
             self.multiplexers |= more
             below = _closure(processes, {pid for pid, _ in more}, set())
             self.roots = {key for key in self.roots if key[0] not in below}
+
+    def _meet(self, processes: dict[int, proc.Stat]) -> None:
+        """The panes' processes that lead their terminals now. Terminals and session ids are given to others once they are free,
+        so they say something only while their leader lives. The newest are read first: it outlived whoever is taken for its."""
+        at = ((processes.get(pid), start) for pid, start in self.trail.leaders.items())
+        alive = [stat for stat, start in at if stat and stat.start == start and stat.state not in "ZX"]
+        self._leading = {stat.pid: stat for stat in alive if stat.key not in self.trail.foreign_roots}
+        self._terminals = {stat.terminal for stat in self._leading.values() if stat.terminal}
 
     def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
         """A pane's own process is never stopped: tmux would wake it at once, and its whole group with it."""
@@ -131,28 +131,25 @@ class TracedTree(Tree):
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
         if stat.pid in self.infrastructure:
             return False
-        if stat.terminal and stat.terminal in self.trail.terminals:
-            return True
-        return self._is_led(stat) or self._is_marked(stat)
+        return stat.terminal in self._terminals or self._is_led(stat) or self._is_marked(stat)
 
     def _is_led(self, stat: proc.Stat) -> bool:
-        """In the session that one of its processes leads or led. That number is free again once all of that session is gone."""
-        start = self.trail.leaders.get(stat.session)
-        if start is None or stat.start < start or (stat.session, start) in self.trail.foreign_roots:
-            return False
-        return proc.start_of(stat.session) in (start, None)
+        leader = self._leading.get(stat.session)
+        return leader is not None and stat.start >= leader.start
 
     def _is_marked(self, stat: proc.Stat) -> bool:
         found = proc.variables_of(stat.pid, (MARK, "TMUX", "TMUX_PANE"))
         mark, server = found.get(MARK), self.trail.server
         if mark == self.session:
             return True
-        if server is None or stat.start < server[1] or found.get("TMUX", "").split(",")[-2:-1] != [str(server[0])]:
+        socket, pid, number = (["", "", "", *found.get("TMUX", "").rsplit(",", 2)])[-3:]
+        if server is None or pid != str(server[0]) or os.path.realpath(socket) != self.trail.socket:
             return False
+        if stat.start < server[1] or proc.start_of(server[0]) not in (server[1], None):
+            return False  # of another server, that had or has this pid
         if mark is not None and mark != self.trail.mark:
             return False  # another session's, started from one of its panes
         pane = found.get("TMUX_PANE", "")
-        number = found["TMUX"].rpartition(",")[2]
         return pane not in self.trail.foreign and (pane in self.trail.panes or number == self.trail.number)
 
 
