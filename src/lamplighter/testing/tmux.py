@@ -17,11 +17,12 @@ class Tmux:
 
     def __init__(self, engine: Engine) -> None:
         self.environment = {**engine.environment, "PS1": "$ ", "SHELL": "/bin/sh"}
+        self.prefix: list[str] = []  # what the command is started through, when not as the test itself is
         self._servers: dict[str, tuple[int, int]] = {}
 
     def run(self, *arguments: str, name: str = "default", check: bool = True) -> str:
         """What the real command prints."""
-        command = ["tmux", "-u", "-f", "/dev/null", "-L", name, *arguments]
+        command = [*self.prefix, "tmux", "-u", "-f", "/dev/null", "-L", name, *arguments]
         ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, check=False)
         if check and ran.returncode:
             raise AssertionError(f"{command}: {ran.stderr}")
