@@ -333,6 +333,21 @@ def test_a_kill_hurries_an_end(lit: Engine, tmux: Tmux) -> None:
         assert slow.result(30)["how"] == "killed"
 
 
+def test_what_tmux_starts_anew_when_it_dies(lit: Engine, tmux: Tmux, mark: str) -> None:
+    tmux.new("keep", "exec cat")
+    tmux.run("set-option", "-g", "remain-on-exit", "on")
+    tmux.run("set-hook", "-g", "pane-died", "respawn-pane")
+    tmux.new("work", f"exec sh -c 'while :; do sleep 0.05; done' {mark}")
+    adopted = lit.call("adopt_session", target="tmux:work")
+    os.kill(adopted["pid"], signal.SIGKILL)
+    assert wait_until(lambda: {found.pid for found in marked(mark)} - {adopted["pid"]})
+    assert lit.show(adopted["id"])["state"] == "running"
+    killed = lit.call("kill_session", session=adopted["id"], force=True, grace="0.1s")
+    assert (killed["state"], killed["certificate"]["survivors"]) == ("ended", [])
+    assert none_left(mark)
+    assert tmux.sessions() == ["keep"]
+
+
 def test_a_window_added_later_counts_and_one_moved_away_does_not(lit: Engine, tmux: Tmux, mark: str) -> None:
     tmux.new("work", "exec cat")
     tmux.new("neighbour", "exec cat")

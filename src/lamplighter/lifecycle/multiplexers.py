@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from lamplighter.drivers.tmux_server import (
@@ -111,17 +112,16 @@ class Multiplexers:
             found += [HandMade(_word(socket, of[0].session), socket, tuple(of)) for of in by_session.values()]
         return sorted(found, key=lambda made: (made.first.created, made.id))
 
-    def ours(self, socket: str, server: int, but: str | None = None) -> dict[str, str]:
+    def ours(self, socket: str, server: int) -> dict[str, str]:
         """The panes of a server that a living session of ours stands for, with that session's id.
 
         A server that was started anew at the same place counts its panes from 0 again: those are not the ones that we know.
         """
-        real = os.path.realpath(socket)
+        real = _real(socket)
         found: dict[str, str] = {}
         for lamp in self.fleet.lamps.values():
             tmux: dict[str, Any] = lamp.session.facts.get("tmux") or {}
-            same = bool(tmux) and tmux.get("server", [server])[0] == server and os.path.realpath(tmux["socket"]) == real
-            if same and lamp.session.id != but:
+            if tmux and tmux.get("server", [server])[0] == server and _real(tmux["socket"]) == real:
                 panes: Iterable[str] = lamp.panes if lamp.session.traced else [tmux.get("pane", "")]
                 found.update(dict.fromkeys(panes, lamp.session.id))
         return found
@@ -164,6 +164,12 @@ def _word(socket: str, session: str) -> str:
         return f"tmux:{session}"
     folder, _, name = socket.rpartition("/")
     return f"tmux:{name if folder == own.rpartition('/')[0] else socket}/{session}"
+
+
+@lru_cache(64)
+def _real(path: str) -> str:
+    """The same place by one name; kept, as a thousand sessions may name it."""
+    return os.path.realpath(path)
 
 
 def _file(path: str) -> tuple[int, int] | None:

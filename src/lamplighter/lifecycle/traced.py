@@ -67,9 +67,12 @@ class Traced:
         if not lamps:
             return
         seen = await self.multiplexers.look()
+        ours = {
+            socket: self.multiplexers.ours(socket, panes[0].server) if panes else {} for socket, panes in seen.items()
+        }
         for lamp in lamps:
-            panes = seen.get(lamp.session.facts["tmux"]["socket"])
-            if panes is not None and not lamp.ended.is_set() and not self._take_in(lamp, panes):
+            socket = lamp.session.facts["tmux"]["socket"]
+            if socket in seen and not lamp.ended.is_set() and not self._take_in(lamp, seen[socket], ours[socket]):
                 self._check_soon(lamp.session.id)
 
     def _trail(self, session: Session) -> Trail:
@@ -93,13 +96,11 @@ class Traced:
             )
         return trail
 
-    def _take_in(self, lamp: Lamp, panes: list[Pane]) -> bool:
-        """What its server shows; whether tmux still has the session."""
+    def _take_in(self, lamp: Lamp, panes: list[Pane], ours: dict[str, str]) -> bool:
+        """What its server shows, and whose panes we know; whether tmux still has the session."""
         trail = self._trail(lamp.session)
         before = trail.document()
-        tmux = lamp.session.facts["tmux"]
-        held = set(self.multiplexers.ours(tmux["socket"], tmux["server"][0], but=lamp.session.id))
-        mine = trail.follow(panes, held)
+        mine = trail.follow(panes, {pane for pane, owner in ours.items() if owner != lamp.session.id})
         if mine:
             lamp.seen = Reading(
                 mine[0].attached, 0, max(pane.output_at for pane in mine), max(pane.input_at for pane in mine), 0, 0
@@ -203,7 +204,7 @@ class Traced:
         panes = await self.multiplexers.look_at(lamp.session.facts["tmux"]["socket"])
         if panes is None:
             return proc.is_alive(*trail.server)
-        return self._take_in(lamp, panes)
+        return self._take_in(lamp, panes, self.multiplexers.ours(lamp.session.facts["tmux"]["socket"], trail.server[0]))
 
     async def _leaves_behind(self, lamp: Lamp, keys: set[Key]) -> None:
         """Its panes are gone, and some of what ran in them is not."""
@@ -242,6 +243,7 @@ class Traced:
         """TERM, the grace, KILL until nobody is found; `patience` is off for what came back after that."""
         dying = Dying(tree, adopted=True, keep_children=False)
         grace: float | None = None
+        closed = False
         while dying.phase != "ended":
             changed, intent = lamp.changed, lamp.session.intent
             assert intent is not None
@@ -253,6 +255,9 @@ class Traced:
             ladder += [step for step in dying.ladder if step not in ladder]
             self._note(lamp, tree, ladder)
             await self._tell(lamp, dying, tree)
+            if "KILL" in dying.ladder and not closed:
+                closed = True
+                await self._close(lamp)  # now, as tmux may have been told to start anew what dies in a pane
             if dying.next_look is not None:
                 await _until(changed, dying.next_look - time.monotonic())
             await self._look(lamp)

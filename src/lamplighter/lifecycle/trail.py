@@ -16,6 +16,7 @@ from lamplighter.holder.tree import MARK, Tree
 
 Key = tuple[int, int]
 _MULTIPLEXER = b"tmux: server\n"
+_MOST = 200
 
 
 @dataclass
@@ -53,12 +54,22 @@ class Trail:
         foreign = {pane.id for pane in others} | held
         mine = [pane for pane in mine if pane.id not in foreign]
         self.foreign = (self.foreign | foreign) - {pane.id for pane in mine}
-        self.foreign_roots = {key for pane in panes if pane.id in foreign and (key := self._process(pane))}
+        known = {pid for pid, _ in self.roots} | self.leaders.keys()
+        away = {key for pane in panes if pane.id in foreign and pane.pid in known and (key := self._process(pane))}
         self.panes = (self.panes | {pane.id for pane in mine}) - foreign
-        living = {pane.id: key for pane in mine if (key := self._process(pane))}
-        self.leaders = {**self.leaders, **dict(living.values())}
-        self.roots = (self.roots | set(living.values())) - self.foreign_roots
+        living = {key for pane in mine if (key := self._process(pane))}
+        self.foreign_roots = (self.foreign_roots | away) - living
+        self.leaders = dict((self.leaders.items() | living) - self.foreign_roots)
+        self.roots = (self.roots | living) - self.foreign_roots
+        self._forget_the_dead()
         return mine
+
+    def _forget_the_dead(self) -> None:
+        """Windows come and go for weeks."""
+        if len(self.roots) > _MOST:
+            self.roots = {key for key in self.roots if proc.is_alive(*key)}
+        if len(self.leaders) > _MOST:
+            self.leaders = dict(key for key in self.leaders.items() if proc.is_alive(*key))
 
     def _on_server(self, pane: Pane) -> bool:
         """A server that was started again counts its sessions from 0 again."""
