@@ -470,7 +470,7 @@ def test_its_server_is_killed(lit: Engine, tmux: Tmux, mark: str) -> None:
     tmux.new("work", "exec sh")
     quiet = lit.call("adopt_session", target="tmux:quiet")["id"]
     work = lit.call("adopt_session", target="tmux:work")["id"]
-    escapees(lit, tmux, "work", "nohup", mark=mark)
+    escapees(lit, tmux, "work", "nohup", "daemon", mark=mark)
     lit.kill(tmux.server())
     lit.call("wait_session", session=quiet, until="ended", timeout="10s")
     assert wait_until(lambda: lit.show(work)["verdict"] == "leftovers")

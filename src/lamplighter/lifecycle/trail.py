@@ -45,7 +45,10 @@ class Trail:
 
         A window that a session outside its group shows too is that one's as well, so it is not ours to end.
         """
-        mine = [pane for pane in panes if pane.session_id == f"${self.number}" and self._on_server(pane)]
+        if not self._is_server(panes):
+            self.present = False
+            return []
+        mine = [pane for pane in panes if pane.session_id == f"${self.number}"]
         self.present = bool(mine)
         group = mine[0].group if mine else ""
         others = [
@@ -71,9 +74,13 @@ class Trail:
         if len(self.leaders) > _MOST:
             self.leaders = dict(key for key in self.leaders.items() if proc.is_alive(*key))
 
-    def _on_server(self, pane: Pane) -> bool:
-        """A server that was started again counts its sessions from 0 again."""
-        return self.server is not None and pane.server == self.server[0] and proc.is_alive(*self.server)
+    def _is_server(self, panes: list[Pane]) -> bool:
+        """A server that was started again counts its sessions and panes from 0 again: they say nothing of the ones we know."""
+        return (
+            self.server is not None
+            and all(pane.server == self.server[0] for pane in panes)
+            and proc.is_alive(*self.server)
+        )
 
     def _process(self, pane: Pane) -> Key | None:
         """The pane's process. A pid that is not a child of the server was given to somebody else meanwhile."""
