@@ -553,6 +553,19 @@ def test_an_adoption_survives_death_at_every_step(mortal: Engine) -> None:
             assert by_hand(mortal) == {}
 
 
+def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine) -> None:
+    with tmux_of(mortal) as tmux:
+        tmux.new("work", "exec cat")
+        session = mortal.call("adopt_session", target="tmux:work")["id"]
+        for number in deaths(mortal):
+            (mortal.folder / "die-at").write_text(number)
+            mortal.call("send_input", session=session, text=f"word-{number}.", key=uuid.uuid4().hex)
+            words = [f"word-{number}."] * 2  # the echo and cat
+            assert wait_until(lambda words=words: tmux.run("capture-pane", "-p", "-t", "=work:").split()[-2:] == words)
+            shown = tmux.run("capture-pane", "-p", "-S", "-", "-t", "=work:").split()
+            assert shown.count(words[0]) == 2, shown
+
+
 @pytest.mark.parametrize("operation", ["end_session", "kill_session"])
 def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str) -> None:
     with tmux_of(mortal) as tmux:
