@@ -9,6 +9,7 @@ from lamplighter.clock import Clock, RealClock
 from lamplighter.domain.permission import DAEMON, Act, Caller, check
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
+from lamplighter.lifecycle.adoption import Adoption
 from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.choosing import Choosing
@@ -18,11 +19,13 @@ from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.execution import Execution
@@ -49,6 +52,10 @@ class App:
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
         self.gauge = Gauge(self.fleet)
+        self.multiplexers = Multiplexers(self.fleet)
+        self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
+        self.gauge.before_look = self.traced.refresh
+        self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
         self.speech = Speech(self.fleet, self.reading)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
@@ -58,7 +65,7 @@ class App:
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
-        self.portrait = Portrait(self.fleet, self.judgement, self.choosing)
+        self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
         self.execution = Execution(self)
 

@@ -6,7 +6,7 @@
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
-    │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED
+    │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED  ADOPTED
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN
     ├── DeadlineError      it did not happen in time; it may still
@@ -45,6 +45,7 @@ class Code(StrEnum):
     NOT_ATTACHABLE = "NOT_ATTACHABLE"
     PLAN_EXPIRED = "PLAN_EXPIRED"
     PLAN_APPLIED = "PLAN_APPLIED"
+    ADOPTED = "ADOPTED"
     FORBIDDEN = "FORBIDDEN"
     TIMEOUT = "TIMEOUT"
     SURVIVORS = "SURVIVORS"
@@ -111,6 +112,7 @@ class ConflictError(LampError):
             Code.NOT_ATTACHABLE,
             Code.PLAN_EXPIRED,
             Code.PLAN_APPLIED,
+            Code.ADOPTED,
         }
     )
 

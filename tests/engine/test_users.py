@@ -19,6 +19,7 @@ from lamplighter.testing.escapees import ESCAPEES
 from lamplighter.testing.fixtures import cgroup_usable
 from lamplighter.testing.ordinary import UID, OrdinaryEngine, delegated_cgroup, find_python
 from lamplighter.testing.processes import marked, none_left, wait_until
+from lamplighter.testing.tmux import tmux_of
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 
@@ -129,6 +130,29 @@ def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, helper: Call
     certificate = tree.show(session)["ending"]["certificate"]
     assert (certificate["guarantee"], certificate["survivors"]) == ("tree", [])
     assert survivor in {process["pid"] for process in certificate["processes"]}
+
+
+def test_a_survivor_in_an_adopted_session(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
+    program = helper(tree)
+    with tmux_of(tree) as tmux:
+        tmux.prefix = tree.prefix
+        tmux.new("work", f"{program} {mark} & exec sleep 300")
+        tmux.new("neighbour", "exec sleep 300")
+        session = tree.call("adopt_session", target="tmux:work")["id"]
+        assert wait_until(lambda: tree.show(session)["processes"] == 2)
+        [survivor] = [process.pid for process in marked(mark) if process.cmdline[0] == program]
+        killed = tree.call("kill_session", session=session, force=True, grace="0s")
+        assert killed["state"] == "ending"
+        assert [(one["pid"], bool(one["why"])) for one in killed["certificate"]["survivors"]] == [(survivor, True)]
+        tree.kill(tree.daemon())
+        again = tree.call("kill_session", session=session, force=True, grace="0s")
+        assert [one["pid"] for one in again["certificate"]["survivors"]] == [survivor]
+        os.kill(survivor, signal.SIGKILL)
+        assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+        certificate = tree.show(session)["ending"]["certificate"]
+        assert (certificate["guarantee"], certificate["survivors"]) == ("best_effort", [])
+        assert len(certificate["processes"]) == 2
+        assert tmux.sessions() == ["neighbour"]
 
 
 def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:

@@ -45,6 +45,12 @@ def name_for(command: list[str]) -> str:
     return kept.lstrip("-")[:40] or "session"
 
 
+def name_from(text: str) -> str:
+    """A name as near as can be to what others call it."""
+    kept = "".join("-" if c in _RESERVED or unicodedata.category(c)[0] in "CZ" else c for c in text)
+    return kept.strip("-")[:60] or "session"
+
+
 def make_id(now: float, last: str) -> str:
     """A new id: sortable by time, never one that was given before, also when the clock goes backwards."""
     number = max(int(now * 1000) - _EPOCH_MS, _number(last) + 1, 0)

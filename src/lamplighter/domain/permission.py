@@ -28,6 +28,7 @@ class Act(StrEnum):
     KILL = "kill"
     PROTECT = "protect"
     UNPROTECT = "unprotect"
+    ADOPT = "adopt"
     PRUNE = "prune"
     DOWN = "down"
     DOWN_ALL = "down --all"
@@ -46,7 +47,7 @@ OPERATOR = Caller(Rank.OPERATOR, "operator")
 NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
-_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT})
+_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT})
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
 
 

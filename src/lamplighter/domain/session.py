@@ -78,7 +78,12 @@ class Session:
     def alive(self) -> bool:
         return self.state is not State.ENDED
 
-    def started(self, now: float, shim: Process, main: Process) -> Session:
+    @property
+    def traced(self) -> bool:
+        """Known by its processes alone: it was there before us, and no holder of ours stands behind it."""
+        return self.shim is None and self.main is not None
+
+    def started(self, now: float, shim: Process | None, main: Process) -> Session:
         return self._to(State.RUNNING, started_at=now, shim=shim, main=main)
 
     def to_end(self, intent: Intent) -> Session | None:

@@ -16,7 +16,8 @@ _FORM = "\t".join(
     f"#{{{name}}}"
     for name in (
         "session_name", "session_id", "session_created", "session_attached", "window_id", "pane_id", "pane_pid", "pane_tty",
-        "pane_dead", "pane_current_command", "pane_current_path",
+        "pane_dead", "pane_current_command", "pid", "session_group", "session_activity", "window_activity",
+        "pane_current_path",
     )
 )  # fmt: skip
 
@@ -25,9 +26,14 @@ class TmuxError(Exception):
     """What tmux itself said."""
 
 
+class TmuxSilentError(TmuxError):
+    """It said nothing for too long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One pane. `attached` counts the clients that are at its session now."""
+    """One pane. `attached` counts the clients that are at its session now, `server` is the server's process; `group` names
+    the sessions that show the same windows. `input_at` and `output_at` are Unix seconds."""
 
     session: str
     session_id: str
@@ -40,6 +46,10 @@ class Pane:
     dead: bool
     command: str
     cwd: str
+    server: int
+    group: str
+    input_at: int
+    output_at: int
 
 
 class Server:
@@ -48,11 +58,12 @@ class Server:
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
-    async def run(self, *arguments: str, given: bytes = b"") -> str:
+    async def run(self, *arguments: str, given: bytes = b"", seconds: float = _SECONDS) -> str:
         """What `tmux ARGUMENTS` prints on this server; TmuxError with its own words when it fails."""
         program = tmux_program()
         process = await asyncio.create_subprocess_exec(
             program,
+            "-u",  # else, without a UTF-8 locale, each character that is not ASCII, and each tab, becomes an underscore
             "-S",
             self.socket,
             *arguments,
@@ -62,11 +73,11 @@ class Server:
             env=_environment(),
         )
         try:
-            output, said = await asyncio.wait_for(process.communicate(given), _SECONDS)
+            output, said = await asyncio.wait_for(process.communicate(given), seconds)
         except TimeoutError:
-            process.kill()
-            await process.wait()
-            raise TmuxError(f"tmux {arguments[0]} did not answer") from None
+            # Not waited for: tmux passes its pipes to the server, and one that hangs keeps them open for as long as it hangs.
+            process._transport.close()  # type: ignore[attr-defined]  # pyright: ignore
+            raise TmuxSilentError(f"tmux {arguments[0]} did not answer") from None
         if process.returncode:
             raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")
         return output.decode(errors="replace")
@@ -76,14 +87,19 @@ class Server:
         if not is_socket(self.socket):
             return []
         try:
-            text = await self.run("list-panes", "-a", "-F", _FORM)
+            return await self.look()
         except TmuxError:
             return []
-        return [_pane(line.split("\t")) for line in text.splitlines() if line.count("\t") >= 10]
+
+    async def look(self, seconds: float = _SECONDS) -> list[Pane]:
+        """Every pane of every session; TmuxError when it cannot be told."""
+        text = await self.run("list-panes", "-a", "-F", _FORM, seconds=seconds)
+        return [_pane(line.split("\t")) for line in text.split("\n") if line.count("\t") >= _FORM.count("\t")]
 
 
 def _pane(fields: list[str]) -> Pane:
-    name, identifier, created, attached, window, pane, pid, tty, dead, command, *cwd = fields
+    name, identifier, created, attached, window, pane, pid, tty, dead, command, *more = fields
+    server, group, input_at, output_at, *cwd = more
     return Pane(
         session=name,
         session_id=identifier,
@@ -96,6 +112,10 @@ def _pane(fields: list[str]) -> Pane:
         dead=dead == "1",
         command=command,
         cwd="\t".join(cwd),
+        server=int(server or 0),
+        group=group,
+        input_at=int(input_at or 0),
+        output_at=int(output_at or 0),
     )
 
 

@@ -163,16 +163,23 @@ def command_of(pid: int, longest: int = 200) -> str:
 
 def environment_of(pid: int, name: str) -> str | None:
     """The value that a variable had when the process was started. A hint: it can be erased and forged."""
+    return variables_of(pid, (name,)).get(name)
+
+
+def variables_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
+    """Of these variables, those that the process was started with; the first where one is there twice."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             raw = file.read(1 << 20)
     except OSError:
-        return None
-    prefix = name.encode() + b"="
-    for entry in raw.split(b"\0"):
-        if entry.startswith(prefix):
-            return entry[len(prefix) :].decode(errors="replace")
-    return None
+        return {}
+    found: dict[str, str] = {}
+    for name in names:
+        prefix = name.encode() + b"="
+        at = 0 if raw.startswith(prefix) else raw.find(b"\0" + prefix) + 1
+        if at or raw.startswith(prefix):
+            found[name] = raw[at + len(prefix) :].partition(b"\0")[0].decode(errors="replace")
+    return found
 
 
 def ignores(pid: int, number: int) -> bool:

@@ -187,7 +187,9 @@ class Tree:
 
     def _chase(self, newest: int, stopped: set[tuple[int, int]]) -> None:
         """Look only at the pids given out since the scan, until none of them is ours."""
-        known = {pid for pid, _ in self.deaths} | {os.getpid()}
+        known = {pid for pid, _ in self.deaths}
+        if not self.adopted:
+            known.add(os.getpid())
         for _ in range(200):
             last, fresh = proc.last_pid(), False
             if not 0 < last - newest < 2000:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lamplighter.holder import proc
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -38,23 +39,73 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What a look must know of a session."""
+    """What a look must know of a session. Those of one without a holder are below its roots."""
 
     session: str
     shim: int
     main: int
     lost: bool
     curious: bool
+    roots: tuple[tuple[int, int], ...] = ()
+
+
+class _Scan:
+    """Every process at one look, by parent and, when somebody wants to know, by the session that it is in."""
+
+    def __init__(self, processes: dict[int, proc.Stat]) -> None:
+        self.processes = processes
+        self.children: dict[int, list[proc.Stat]] = {}
+        for stat in processes.values():
+            if stat.state not in "ZX":
+                self.children.setdefault(stat.parent, []).append(stat)
+
+    @cached_property
+    def led(self) -> dict[int, list[proc.Stat]]:
+        led: dict[int, list[proc.Stat]] = {}
+        for stat in self.processes.values():
+            led.setdefault(stat.session, []).append(stat)
+        return led
+
+    def members(self, subject: _Subject, shims: set[int]) -> list[proc.Stat]:
+        """What descends from the shim; from the command itself where the shim is not its ancestor. Never another session's."""
+        if subject.roots:
+            return self.below(subject.roots, shims)
+        found: list[proc.Stat] = []
+        todo = [subject.main] if subject.lost else [subject.shim]
+        if subject.lost and subject.main in self.processes:
+            found.append(self.processes[subject.main])
+        while todo:
+            for stat in self.children.get(todo.pop(), ()):
+                if stat.pid not in shims:
+                    found.append(stat)
+                    todo.append(stat.pid)
+        return found
+
+    def below(self, roots: Iterable[tuple[int, int]], shims: set[int]) -> list[proc.Stat]:
+        """The roots, what descends from them, and what is in the sessions that they lead. Never another session's."""
+        todo: list[proc.Stat] = []
+        for pid, start in roots:
+            stat = self.processes.get(pid)
+            if stat is not None and stat.start == start:  # else that number may be another's by now
+                todo += [stat, *self.led.get(pid, ())]
+        found: dict[int, proc.Stat] = {}
+        while todo:
+            stat = todo.pop()
+            if stat.pid not in found and stat.pid not in shims and stat.state not in "ZX":
+                found[stat.pid] = stat
+                todo += self.children.get(stat.pid, ())
+        return list(found.values())
 
 
 class Gauge:
-    """`curious` says of which sessions it must be known what they wait for."""
+    """`curious` says of which sessions it must be known what they wait for; `before_look` is done first."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.curious: Callable[[Lamp], bool] = lambda _lamp: False
-        self.processes: dict[int, proc.Stat] = {}
+        self.before_look: Callable[[], Awaitable[None]] | None = None
         self.cost = 0.0
+        self._scan = _Scan({})
         self._measures: dict[str, Measure] = {}
         self._samples: dict[str, list[tuple[float, float]]] = {}
         self._at = 0.0
@@ -76,6 +127,20 @@ class Gauge:
             found = await self.measures(_SHORTEST_SECONDS / 2)
         return found
 
+    @property
+    def processes(self) -> dict[int, proc.Stat]:
+        """Every process but our shims, at the last look."""
+        return self._scan.processes
+
+    async def tally(self, roots: Iterable[int]) -> Measure:
+        """The trees below these processes, they themselves among them, by the last look; one that is new to it is looked for."""
+        roots = list(roots)
+        if not all(pid in self.processes for pid in roots):
+            await self.measures(0.0)
+        known = [stat.key for pid in roots if (stat := self.processes.get(pid))]
+        members = self._scan.below(known, set())
+        return Measure(members, sum(stat.memory for stat in members), sum(stat.cpu for stat in members), at=self._at)
+
     def last(self, session: str) -> Measure | None:
         """The last look at it."""
         return self._measures.get(session)
@@ -85,31 +150,32 @@ class Gauge:
         return all(name in self._measures or lamp.session.main is None for name, lamp in self.fleet.lamps.items())
 
     async def _look(self) -> None:
+        if self.before_look is not None:
+            await self.before_look()
         when = self.fleet.clock.monotonic()
-        subjects = [
-            _Subject(lamp.session.id, shim.pid, main.pid, lamp.session.holder_lost, self.curious(lamp))
-            for lamp in self.fleet.lamps.values()
-            if (shim := lamp.session.shim) is not None and (main := lamp.session.main) is not None
-        ]
-        self.processes, self._measures = await asyncio.to_thread(self._measure, subjects, when)
+        subjects = [subject for lamp in self.fleet.lamps.values() if (subject := self._subject(lamp)) is not None]
+        self._scan, self._measures = await asyncio.to_thread(self._measure, subjects, when)
         self._at = time.monotonic()
         self._samples = {name: samples for name, samples in self._samples.items() if name in self._measures}
 
-    def _measure(self, subjects: list[_Subject], when: float) -> tuple[dict[int, proc.Stat], dict[str, Measure]]:
+    def _subject(self, lamp: Lamp) -> _Subject | None:
+        session = lamp.session
+        if session.main is None:
+            return None
+        if session.traced:
+            return _Subject(session.id, 0, session.main.pid, False, self.curious(lamp), tuple(lamp.roots))
+        if session.shim is None:
+            return None
+        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, self.curious(lamp))
+
+    def _measure(self, subjects: list[_Subject], when: float) -> tuple[_Scan, dict[str, Measure]]:
         """In a thread. Shims are not read: what they use is not the session's."""
         began = time.thread_time()
-        shims = {subject.shim for subject in subjects}
-        processes = proc.scan(shims)
-        children: dict[int, list[proc.Stat]] = {}
-        for stat in processes.values():
-            if stat.state not in "ZX":
-                children.setdefault(stat.parent, []).append(stat)
-        found = {
-            subject.session: self._sum(subject, _members(processes, children, subject, shims), when)
-            for subject in subjects
-        }
+        shims = {subject.shim for subject in subjects if subject.shim}
+        scan = _Scan(proc.scan(shims))
+        found = {subject.session: self._sum(subject, scan.members(subject, shims), when) for subject in subjects}
         self.cost = time.thread_time() - began
-        return processes, found
+        return scan, found
 
     def _sum(self, subject: _Subject, members: list[proc.Stat], when: float) -> Measure:
         now = time.monotonic()
@@ -140,19 +206,3 @@ class Gauge:
         if not samples or now - samples[-1][0] >= _SHORTEST_SECONDS:
             samples.append((now, cpu))
         return rate
-
-
-def _members(
-    processes: dict[int, proc.Stat], children: dict[int, list[proc.Stat]], subject: _Subject, shims: set[int]
-) -> list[proc.Stat]:
-    """What descends from the shim; from the command itself where the shim is not its ancestor. Never another session's."""
-    found: list[proc.Stat] = []
-    todo = [subject.main] if subject.lost else [subject.shim]
-    if subject.lost and subject.main in processes:
-        found.append(processes[subject.main])
-    while todo:
-        for stat in children.get(todo.pop(), ()):
-            if stat.pid not in shims:
-                found.append(stat)
-                todo.append(stat.pid)
-    return found

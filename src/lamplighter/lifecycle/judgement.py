@@ -93,7 +93,11 @@ class Judgement:
     def silent_for(self, session: Session) -> float:
         """Seconds without output or input, by the meter alone."""
         now, meter = self.fleet.clock.monotonic(), self.fleet.reading(session.id)
-        last = max(meter.heard, meter.typed) if meter else 0.0
+        track = self.tracks.tracks.get(session.id)
+        noticed = (
+            (track.printed_at, track.typed_at) if session.traced and track else ()
+        )  # tmux tells when somebody looks
+        last = max(meter.heard, meter.typed, *noticed) if meter else 0.0
         return min(now - last, self.age_of(session))
 
     async def is_at_rest(self, session: Session, quiet: float) -> bool:
@@ -193,7 +197,7 @@ class Judgement:
         if not session.alive or track is None:
             return Evidence(ended=not session.alive, processes=len(measure.processes), attached=_attached(meter))
         lamp = self.fleet.lamps.get(session.id)
-        heard = max(meter.heard, track.offset_at) if meter else 0.0
+        heard = max(meter.heard, track.printed_at) if meter else 0.0
         typed = max(meter.typed, track.typed_at) if meter else 0.0
         front, looked = track.front, track.looked_at
         return Evidence(

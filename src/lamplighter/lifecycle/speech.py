@@ -16,6 +16,7 @@ from lamplighter.domain.session import Driver, Session
 from lamplighter.drivers import driver_for
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
 
@@ -28,11 +29,14 @@ class Speech:
     def __init__(self, fleet: Fleet, reading: Reading) -> None:
         self.fleet = fleet
         self.reading = reading
+        self.foreign = ForeignTerminals(fleet)
 
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
+        if session.traced and self._living(session):
+            return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
         lamp = self._living(session)
         line = await self._line(lamp)
@@ -55,6 +59,9 @@ class Speech:
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool
     ) -> AsyncIterator[dict[str, Any]]:
         """Pages; one, unless it is followed or a recording."""
+        if session.traced:
+            yield await self.foreign.screen(session, mode, lines, follow=follow)
+            return
         if mode == "screen" and session.driver is Driver.HEADLESS:
             mode, lines = "output", lines or 50
         if mode in ("screen", "vt"):
@@ -83,6 +90,8 @@ class Speech:
     ) -> tuple[dict[str, Any], int]:
         """What stands on the screen, and a socket on which all that comes after it arrives."""
         lamp = self._living(session)
+        if session.traced:
+            raise self.foreign.refuse(session, "lamp attach cannot be at it")
         line = await self._line(lamp)
         try:
             answer, descriptors = await line.ask("attach", rows=rows, cols=cols, read_only=read_only, bound=bound)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,7 @@ class Undertaker:
         self.fleet = fleet
         self.tasks = tasks
         self.cgroup_base: str | None = None
+        self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
         self._carrying: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Event] = {}
 
@@ -109,6 +110,10 @@ class Undertaker:
         if turn is not None:
             await _until(turn, _TURN_SECONDS)
         if lamp is None:
+            return
+        if lamp.session.traced and self.end_traced is not None:
+            await self.end_traced(lamp)
+            self._carrying.pop(session, None)
             return
         await self._ask(lamp)
         while not lamp.ended.is_set():

@@ -30,8 +30,8 @@ class Track:
     busy_at: float
     still_since: float
     still_cpu: float = 0.0
-    offset: int = -1
-    offset_at: float = 0.0
+    printed: float = -1.0
+    printed_at: float = 0.0
     typed: float = -1.0
     typed_at: float = 0.0
     front: Front | None = None
@@ -71,12 +71,12 @@ class Track:
 
     def _see_meter(self, now: float, reading: Reading) -> None:
         """When it printed and was typed to, as noticed here; before the first look only its shim knows."""
-        typed = reading.typed or reading.last_input
-        if reading.offset != self.offset:
-            self.offset_at = now if self.offset >= 0 else 0.0 if reading.heard else self.seen_at
+        printed, typed = reading.offset or reading.last_output, reading.typed or reading.last_input
+        if printed != self.printed:
+            self.printed_at = now if self.printed >= 0 else 0.0 if reading.heard or not printed else self.seen_at
         if typed != self.typed:
             self.typed_at = now if self.typed >= 0 else 0.0 if reading.typed or not typed else self.seen_at
-        self.offset, self.typed = reading.offset, typed
+        self.printed, self.typed = printed, typed
 
     def _see_behind(self, measure: Measure) -> None:
         """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it."""

@@ -70,6 +70,12 @@ class Waiting:
         if until == "idle":
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
+        if session.traced:
+            raise ConflictError(
+                Code.NOT_ATTACHABLE,
+                f"{session.name} ({session.id}) was adopted: there is no log of its output to find a text in",
+                "look at its screen with lamp read, or wait for idle or ended",
+            )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
 
     async def _until_ended(self, session: Session) -> int:

@@ -41,6 +41,7 @@ class Watch:
         self.closing = False
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
         self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None
+        self.find_traced: Callable[[Lamp], None] = lambda _lamp: None
         self._lost: dict[str, asyncio.Event] = {}
         self._finding: set[str] = set()
         self._adopters: dict[str, tuple[int, int] | None] = {}
@@ -186,6 +187,9 @@ class Watch:
 
     async def _found(self, lamp: Lamp) -> bool:
         session, folder = lamp.session, self.fleet.folder(lamp.session.id)
+        if session.traced:
+            self.find_traced(lamp)
+            return True
         document = read_json(f"{folder}/exit.json")
         if document is not None:
             if session.state is State.STARTING:

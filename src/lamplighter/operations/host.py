@@ -9,7 +9,7 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import SessionView
+from lamplighter.operations.views import HandMadeView, SessionView
 
 
 class Nothing(Request):
@@ -97,6 +97,7 @@ async def stop_daemon(call: Call, request: Down) -> WentDown:
 
 class Overview(Result):
     sessions: list[SessionView]
+    by_hand: list[HandMadeView] = Field(default_factory=list, description="tmux sessions that no session stands for")
     caller: str
 
 
@@ -104,4 +105,4 @@ class Overview(Result):
 async def get_overview(call: Call, _: Nothing) -> Overview:
     """What runs, what waits for you, what to do next."""
     listed = await call.app.portrait.list(ended=False, limit=10_000)
-    return Overview.model_construct(sessions=listed.sessions, caller=call.caller.name)
+    return Overview.model_construct(sessions=listed.sessions, by_hand=listed.by_hand, caller=call.caller.name)

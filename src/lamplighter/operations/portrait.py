@@ -11,9 +11,11 @@ from lamplighter.holder import proc
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
 from lamplighter.operations.views import (
     CertificateView,
     EndingView,
+    HandMadeView,
     LimitsView,
     ProcessView,
     SessionDetail,
@@ -28,10 +30,11 @@ _FIELDS = set(SessionView.model_fields)
 
 
 class Portrait:
-    def __init__(self, fleet: Fleet, judgement: Judgement, choosing: Choosing) -> None:
+    def __init__(self, fleet: Fleet, judgement: Judgement, choosing: Choosing, multiplexers: Multiplexers) -> None:
         self.fleet = fleet
         self.judgement = judgement
         self.choosing = choosing
+        self.multiplexers = multiplexers
         self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
@@ -41,13 +44,33 @@ class Portrait:
         found += [lamp.session for lamp in self.fleet.lamps.values()]
         found.sort(key=lambda session: session.id)
         views = [self._view(one) for one in await self.judgement.assess(found[-limit:], 2.0)]
-        return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
+        return Sessions.model_construct(
+            sessions=views, left_out=max(0, len(found) - limit), by_hand=await self.by_hand()
+        )
+
+    async def by_hand(self) -> list[HandMadeView]:
+        """tmux sessions that no session stands for."""
+        return [await self._hand_made(made) for made in await self.multiplexers.made_by_hand()]
+
+    async def _hand_made(self, made: HandMade) -> HandMadeView:
+        measure = await self.judgement.gauge.tally(pane.pid for pane in made.panes if not pane.dead)
+        return HandMadeView(
+            id=made.id,
+            windows=len({pane.window for pane in made.panes}),
+            panes=len(made.panes),
+            attached=made.first.attached,
+            processes=len(measure.processes),
+            memory=measure.memory,
+            commands=list(dict.fromkeys(pane.command for pane in made.panes)),
+            created_at=moment(made.first.created) or "",
+            cwd=made.first.cwd,
+        )
 
     async def chosen(self, selection: Selection, caller: Caller, *, ended: bool, limit: int) -> Sessions:
         """As `list`, those alone that match."""
         found = await self.choosing.choose(selection, caller, ended=ended, fresh=2.0)
         views = [self._view(one) for one in found[-limit:]]
-        return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
+        return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit), by_hand=[])
 
     async def view(self, session: Session) -> SessionView:
         return self._view(await self.judgement.assess_one(session))

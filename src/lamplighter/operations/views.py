@@ -86,9 +86,24 @@ class SessionView(Result):
     how: str | None = Field(description="how it ended")
 
 
+class HandMadeView(Result):
+    """A tmux session that was made by hand."""
+
+    id: str = Field(description="what adopt takes: tmux:NAME")
+    windows: int
+    panes: int
+    attached: int = Field(description="people attached now")
+    processes: int = Field(description="of all its panes, with all that descends from them")
+    memory: int = Field(description="resident bytes of all of them")
+    commands: list[str] = Field(description="what its panes show, each once")
+    created_at: str
+    cwd: str
+
+
 class Sessions(Result):
     sessions: list[SessionView]
     left_out: int = Field(description="how many more there are")
+    by_hand: list[HandMadeView] = Field(default_factory=list, description="tmux sessions that no session stands for")
 
 
 class SessionDetail(SessionView):

@@ -39,8 +39,11 @@ class Engine:
         self.prefix: list[str] = []  # what the command line is started through, when not as the test itself is
         # Short: a socket's path has a limit, and pytest's own folders are long.
         self.folder = Path(tempfile.mkdtemp(prefix="lamp-", dir="/tmp"))
-        self.environment = {**os.environ, **environment, "LAMPLIGHTER_HOME": str(self.folder)}
-        self.environment.pop("LAMPLIGHTER_SESSION", None)
+        # A tmux of its own: what the person who runs the tests has in theirs is nobody's business here.
+        own = {"TMUX_TMPDIR": str(self.folder), "LAMPLIGHTER_HOME": str(self.folder)}
+        self.environment = {**os.environ, **environment, **own}
+        for name in ("LAMPLIGHTER_SESSION", "TMUX", "TMUX_PANE"):
+            self.environment.pop(name, None)
         self.home = find_home(self.environment)
         self.home.make()
 

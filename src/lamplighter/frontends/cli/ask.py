@@ -21,6 +21,7 @@ _VIEWS = {
     "send": "talk:sent",
     "wait": "talk:waited",
     "protect": "talk:protected",
+    "adopt": "talk:adopted",
     "ls": "sessions:ls",
     "tree": "sessions:tree",
     "show": "detail:show",

@@ -24,6 +24,7 @@ _ORDER = (
     "kill",
     "cleanup",
     "protect",
+    "adopt",
     "up",
     "status",
 )

@@ -34,6 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp cleanup --yes --reason 'nightly cleanup'",
     ),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
+    "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
     "up": ("lamp up",),
     "status": ("lamp status --json",),
     "down": ("lamp down", "lamp down --all --yes"),

@@ -29,6 +29,7 @@ STATUS: dict[Code, int] = {
     Code.NOT_ATTACHABLE: 5,
     Code.PLAN_EXPIRED: 5,
     Code.PLAN_APPLIED: 5,
+    Code.ADOPTED: 5,
     Code.FORBIDDEN: 6,
     Code.TIMEOUT: 7,
     Code.SURVIVORS: 8,

@@ -58,7 +58,31 @@ def ls(result: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = [table(result["sessions"])]
     if result.get("left_out"):
         blocks.append(Line(f"{counted(result['left_out'], 'more session')} not shown", loud=True))
-    return blocks
+    return blocks + by_hand(result)
+
+
+def by_hand(result: dict[str, Any]) -> list[Block]:
+    """tmux sessions that no session stands for; nothing when there are none."""
+    found: list[dict[str, Any]] = result.get("by_hand", [])
+    if not found:
+        return []
+    titles = ("id", "windows", "panes", "attached", "memory", "procs", "commands")
+    rows = [
+        [
+            (clean(made["id"]), "strong"),
+            *(str(made[name]) for name in ("windows", "panes", "attached")),
+            size(made["memory"]),
+            str(made["processes"]),
+            (clean(", ".join(made["commands"])), "dim"),
+        ]
+        for made in found
+    ]
+    hint = f"lamp adopt {command_line([found[0]['id']])}"
+    return [
+        Line(),
+        Line(("made by hand (tmux)", "strong"), (f": {hint} takes one under management", "dim")),
+        Table(titles, rows, titles[1:6]),
+    ]
 
 
 def tree(result: dict[str, Any]) -> list[Block]:
@@ -67,8 +91,8 @@ def tree(result: dict[str, Any]) -> list[Block]:
     branches = {session["id"]: Branch(*_label(session, now)) for session in result["sessions"]}
     parents = {session["id"]: session["parent"] for session in result["sessions"]}
     if not branches:
-        return [Line("no session runs")]
-    return [Forest(grow(branches, parents))]
+        return [Line("no session runs"), *by_hand(result)]
+    return [Forest(grow(branches, parents)), *by_hand(result)]
 
 
 def _label(session: Session, now: float) -> list[Span | str]:
@@ -91,6 +115,7 @@ def overview(result: dict[str, Any]) -> list[Block]:
             Line("Nothing runs. Three commands to try:"),
             Line(),
             *steps,
+            *by_hand(result),
             Line(),
             Line("lamp --help shows the others."),
         ]
@@ -102,6 +127,7 @@ def overview(result: dict[str, Any]) -> list[Block]:
         blocks += [Line(), Line(("waits for you", "strong")), *next_steps, *_cleanup(sessions)]
     return [
         *blocks,
+        *by_hand(result),
         Line(),
         Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
     ]

@@ -1,4 +1,4 @@
-"""What start, send, wait and protect answer: one line each."""
+"""What start, adopt, send, wait and protect answer: one line each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ def started(result: dict[str, Any]) -> list[Block]:
 
 def protected(result: dict[str, Any]) -> list[Block]:
     return _line("protected" if result["protected"] else "no longer protected", "good", result)
+
+
+def adopted(result: dict[str, Any]) -> list[Block]:
+    return _line("adopted", "good", result, f"; an end of it is {clean(result['guarantee'])}")
 
 
 def sent(result: dict[str, Any]) -> list[Block]:
