@@ -57,6 +57,7 @@ class Judgement:
         self._pressing: Counter[str] = Counter()
         self._since = fleet.clock.monotonic()
         self._seen: dict[str, float] = {}
+        self._judged: dict[str, tuple[tuple[object, ...], Assessment]] = {}
         gauge.curious = self._is_curious
 
     async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
@@ -74,6 +75,8 @@ class Judgement:
             measures = await self.gauge.compared(0.0, names)
         finally:
             self._pressing.subtract(names)
+        for name in names:
+            self._judged.pop(name, None)
         return await self._assess(sessions, measures)
 
     async def refuse_active(self, session: Session) -> None:
@@ -133,6 +136,7 @@ class Judgement:
         for number, one in enumerate(found):
             if self._lacks_tail(one):
                 await self._read_tail(one)
+                self._judged.pop(one.session.id, None)
                 found[number] = self._judge(one.session, one.measure)
         return found
 
@@ -147,6 +151,7 @@ class Judgement:
                 track.see(measure.when, measure, self.fleet.reading(name))
         if len(self._seen) > 2 * len(measures) + 100:
             self._seen = {name: self._seen[name] for name in measures}
+            self._judged = {name: kept for name, kept in self._judged.items() if name in measures}
             self._pressing = +self._pressing
             self.tracks.keep(set(measures))
 
@@ -182,8 +187,20 @@ class Judgement:
     # -- judging
 
     def _judge(self, session: Session, measure: Measure) -> Assessment:
+        """Ages are told in seconds: within one, nothing new to say of the same look and the same meter."""
         meter = self.fleet.reading(session.id) if session.alive else None
         now = self.fleet.clock.monotonic()
+        state = (meter.offset, meter.typed, meter.attached, meter.closed) if meter else ()
+        key = (session, measure.at, int(now), *state)
+        kept = self._judged.get(session.id)
+        if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
+            return kept[1]
+        found = self._judge_anew(session, measure, meter, now)
+        if session.alive:
+            self._judged[session.id] = (key, found)
+        return found
+
+    def _judge_anew(self, session: Session, measure: Measure, meter: Meter | None, now: float) -> Assessment:
         track = self.tracks.tracks.get(session.id) if session.alive else None
         evidence = self._evidence(session, measure, meter, track, now)
         verdict, words = judge(evidence, self.thresholds)
