@@ -157,3 +157,15 @@ def test_other_keys_are_not_the_detach_key(typed: bytes) -> None:
 def test_a_key_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(InputError):
         Key(name)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 200])
+def test_a_narrow_terminal_keeps_ids_names_and_verdicts(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = io.StringIO()
+    evidence = ["bash waits for an answer: Deploy to production? [y/N]"]
+    rows = [session(id="0sm5q03g", name="cron:nightly", verdict="waiting", evidence=evidence, command=["x" * 300])]
+    styled.draw([sessions.table(rows)], shown)
+    text = shown.getvalue()
+    assert all(word in text for word in ("0sm5q03g", "cron:nightly", "waiting", "bash w"))
+    assert all(len(line) <= columns for line in text.splitlines())

@@ -22,11 +22,14 @@ class Line:
 
 
 class Table:
-    """Rows under titles. The last column takes the room that is left."""
+    """Rows under titles. The last column, and the `soft` one, share the room that is left."""
 
-    __slots__ = ("right", "rows", "titles")
+    __slots__ = ("right", "rows", "soft", "titles")
 
-    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Span | str]], right: Sequence[str] = ()) -> None:
+    def __init__(
+        self, titles: Sequence[str], rows: Sequence[Sequence[Span | str]], right: Sequence[str] = (), soft: str = ""
+    ) -> None:
+        self.soft = soft
         self.titles = list(titles)
         self.rows: list[list[Span]] = [[(c, "") if isinstance(c, str) else c for c in row] for row in rows]
         self.right = frozenset(right)

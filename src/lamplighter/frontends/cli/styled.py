@@ -19,6 +19,7 @@ from rich.tree import Tree
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table
 
 _STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold"}
+_WHOLE, _GAP = 24, 3  # columns that a cell is kept whole up to, and between two of them
 _LABEL, _INDENT = 40, 4  # columns a tree's label keeps, and each level takes
 
 
@@ -29,7 +30,10 @@ def draw(blocks: Iterable[Block], stream: TextIO) -> None:
             for root in block.roots:
                 console.print(_tree(root, max(4, (console.width - _LABEL) // _INDENT)))
         else:
-            console.print(_line(block) if isinstance(block, Line) else _table(block), soft_wrap=isinstance(block, Line))
+            console.print(
+                _line(block) if isinstance(block, Line) else _table(block, console.width),
+                soft_wrap=isinstance(block, Line),
+            )
 
 
 @contextmanager
@@ -60,22 +64,32 @@ def _line(line: Line) -> RenderableType:
     return text
 
 
-def _whole(table: Table, index: int) -> int:
-    """How wide a column is, as long as that is not too wide to keep whole."""
-    return min(24, max(len(table.titles[index]), *(len(row[index][0]) for row in table.rows), 0))
+def _widest(table: Table, index: int) -> int:
+    return max(len(table.titles[index]), *(len(row[index][0]) for row in table.rows), 0)
 
 
-def _table(table: Table) -> RenderableType:
+def _widths(table: Table, room: int) -> list[int | None]:
+    """How wide each column is at least, and the soft one at most: on a narrow terminal that and the last one give way."""
+    last = len(table.titles) - 1
+    widths: list[int | None] = [min(_WHOLE, _widest(table, index)) for index in range(last)]
+    if table.soft:
+        soft = table.titles.index(table.soft)
+        left = room - _GAP * last - sum(width or 0 for index, width in enumerate(widths) if index != soft)
+        widths[soft] = min(_widest(table, soft), max(len(table.soft), left * 2 // 3))
+    return [*widths, None]
+
+
+def _table(table: Table, room: int) -> RenderableType:
     drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for index, title in enumerate(table.titles):
-        last = index == len(table.titles) - 1
+    for title, width in zip(table.titles, _widths(table, room), strict=True):
         drawn.add_column(
             title,
             justify="right" if title in table.right else "left",
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if last else _whole(table, index),  # on a narrow terminal the last column gives way
-            ratio=1 if last else None,
+            min_width=width,
+            max_width=width if title == table.soft else None,
+            ratio=1 if width is None else None,
         )
     for row in table.rows:
         drawn.add_row(*(_text([cell]) for cell in row))

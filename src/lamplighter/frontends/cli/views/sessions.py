@@ -36,7 +36,7 @@ def verdict(session: Session) -> Span:
 
 def table(sessions: list[Session]) -> Table:
     now = time.time()
-    return Table(_TITLES, [_row(session, now) for session in sessions], _RIGHT)
+    return Table(_TITLES, [_row(session, now) for session in sessions], _RIGHT, soft="because")
 
 
 def _row(session: Session, now: float) -> list[Span | str]:
