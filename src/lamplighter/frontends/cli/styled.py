@@ -68,31 +68,28 @@ def _widest(table: Table, index: int) -> int:
     return max(len(table.titles[index]), *(len(row[index][0]) for row in table.rows), 0)
 
 
-def _widths(table: Table, room: int) -> list[int | None]:
-    """How wide each column is at least, and the soft one at most: on a narrow terminal that and the last one give way."""
+def _widths(table: Table, room: int) -> list[int]:
+    """How wide each column is. On a narrow terminal the soft one and the last give way; after that columns at the right are left out."""
     last = len(table.titles) - 1
-    widths: list[int | None] = [min(_WHOLE, _widest(table, index)) for index in range(last)]
+    widths = [min(_WHOLE, _widest(table, index)) for index in range(last)]
+    left = room - _GAP * last - sum(widths)
     if table.soft:
         soft = table.titles.index(table.soft)
-        left = room - _GAP * last - sum(width or 0 for index, width in enumerate(widths) if index != soft)
+        left += widths[soft]
         widths[soft] = min(_widest(table, soft), max(len(table.soft), left * 2 // 3))
-    return [*widths, None]
+        left -= widths[soft]
+    return [*widths, max(len(table.titles[last]), min(left, _widest(table, last)))]
 
 
 def _table(table: Table, room: int) -> RenderableType:
     drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for title, width in zip(table.titles, _widths(table, room), strict=True):
-        drawn.add_column(
-            title,
-            justify="right" if title in table.right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=width,
-            max_width=width if title == table.soft else None,
-            ratio=1 if width is None else None,
-        )
+    widths = _widths(table, room)
+    fitting = next((n for n in range(len(widths), 1, -1) if sum(widths[:n]) + _GAP * (n - 1) <= room), 1)
+    for title, width in zip(table.titles[:fitting], widths, strict=False):
+        side = "right" if title in table.right else "left"
+        drawn.add_column(title, justify=side, no_wrap=True, overflow="ellipsis", width=width)
     for row in table.rows:
-        drawn.add_row(*(_text([cell]) for cell in row))
+        drawn.add_row(*(_text([cell]) for cell in row[:fitting]))
     return drawn
 
 
