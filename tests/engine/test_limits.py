@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import LampError
+from lamplighter.holder import proc
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import cgroup_usable
@@ -122,16 +123,24 @@ def test_a_daemon_that_was_down_ends_nothing_that_worked_meanwhile(timed: Timed)
     lit, clock = timed
     script = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): pass\nsys.stdin.readline()"
     flag = lit.folder / "enough"
-    session = lit.start(sys.executable, "-c", script, str(flag), idle_limit="1h")["id"]
+    started = lit.start(sys.executable, "-c", script, str(flag), idle_limit="10m")
     clock.advance(2 * MINUTE)
     rounds(lit)
     lit.kill(lit.daemon())
-    clock.advance(DAY)
+    before = cpu_of(started["pid"])
+    assert wait_until(lambda: cpu_of(started["pid"]) > before + 1.0, 60)
+    clock.advance(20 * MINUTE)
     flag.touch()
     rounds(lit)
-    shown = lit.show(session)
+    shown = lit.show(started["id"])
     assert (shown["state"], shown["warnings"]) == ("running", []), shown["evidence"]
-    assert shown["quiet_for"] < HOUR
+    assert shown["quiet_for"] < 10 * MINUTE
+
+
+def cpu_of(pid: int) -> float:
+    stat = proc.read_stat(pid)
+    assert stat is not None
+    return stat.cpu
 
 
 def test_a_daemon_that_was_down_goes_on_counting(timed: Timed) -> None:
