@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lamplighter.domain.limits import Limits, breach_words, choose, parse_size
+from lamplighter.domain.limits import Limits, breach_words, choose
+from lamplighter.domain.size import parse_size
 from lamplighter.errors import LampError
 
 
@@ -36,4 +37,4 @@ def test_what_is_asked_for_comes_before_the_default() -> None:
 
 def test_reasons_name_the_limit() -> None:
     assert breach_words("idle", 1800, 1900) == "idle limit of 30m passed: quiet for 31m"
-    assert breach_words("memory", 2e9, 2.13e9) == "memory limit of 2 GB passed: 2.13 GB"
+    assert breach_words("memory", 2e9, 2.13e9) == "memory limit of 2.0 GB passed: 2.1 GB"

@@ -49,7 +49,7 @@ class MemoryLimit:
 
     @property
     def why(self) -> str:
-        return f"memory limit of {self.size / 1e6:.3g} MB passed: the kernel stopped it there"
+        return f"memory limit of {self.size / 1e6:,.0f} MB passed: the kernel stopped it there"
 
     def watch(self) -> int | None:
         """A descriptor that becomes ready when the kernel has ended something for its memory."""

@@ -34,6 +34,7 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, M
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.store import events, plans, sessions
@@ -297,16 +298,7 @@ class Cleanup:
         events.append(db, self.fleet.clock.now(), None, plan.orders.caller.name, action, plan=plan.id, **detail)
 
     async def _persist(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """However long the store takes: what was done is never forgotten because of a full disk or a lock."""
-        pause = 0.1
-        while True:
-            try:
-                await self.fleet.store.write(change)
-                return
-            except UnavailableError as error:
-                log.error("an outcome of a cleanup cannot be written yet: %s", error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 10.0)
+        await persist(lambda: self.fleet.store.write(change), "an outcome of a cleanup")
 
 
 def sighting(found: Assessment) -> Sighting:

@@ -18,11 +18,12 @@ from lamplighter.domain.permission import DAEMON, Caller, Rank
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import State
 from lamplighter.drivers import driver_for
-from lamplighter.errors import LampError, UnavailableError
+from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.tree import Tree
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.line import RefusedError
 
@@ -231,24 +232,13 @@ class Undertaker:
         by = Caller(Rank.OPERATOR, ending.by)
         reading = self.fleet.reading(lamp.session.id)
         printed = output if output is not None else reading.offset if reading else 0
-        await self._persist(lamp.session.id, _with_ending(ending, printed), by, detail)
+        end = _with_ending(ending, printed)
+        await persist(
+            lambda: self.fleet.change(lamp.session.id, by, "ended", end, **detail), f"the end of {lamp.session.id}"
+        )
         lamp.ended.set()
         lamp.notify()
         self.fleet.remove(lamp.session.id)
-
-    async def _persist(
-        self, session: str, end: Callable[[Session], Session], by: Caller, detail: dict[str, Any]
-    ) -> None:
-        """However long the store takes: an end is never dropped because of a full disk or a lock."""
-        pause = 0.1
-        while True:
-            try:
-                await self.fleet.change(session, by, "ended", end, **detail)
-                return
-            except UnavailableError as error:
-                log.error("the end of %s cannot be written yet: %s", session, error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 10.0)
 
     # -- telling
 

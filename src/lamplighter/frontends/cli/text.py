@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamplighter.domain.duration import format_duration
+from lamplighter.domain.size import format_size as size
+
+__all__ = ["age", "ago", "clean", "command_line", "counted", "cpu", "exit_words", "instant", "size", "width"]
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./~")
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, and they move nothing
@@ -52,15 +55,6 @@ def _quoted(word: str) -> str:
     if word and _BARE.issuperset(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
-
-
-def size(count: float) -> str:
-    """Bytes as people say them: 512 B, 3.4 kB, 1.2 GB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def cpu(seconds: float) -> str:
