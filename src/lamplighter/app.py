@@ -46,7 +46,7 @@ class App:
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
         self.gauge = Gauge(self.fleet)
-        self.speech = Speech(self.fleet, self.reading)
+        self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.waiting = Waiting(self.fleet, self.reading, self.gauge)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
@@ -99,9 +99,13 @@ class App:
         await self._check(caller, act, None)
 
     async def _check(self, caller: Caller, act: Act, session: Session | None) -> None:
-        reading = self.fleet.reading(session.id) if session and session.alive else None
+        attached = 0
+        if session and session.alive:
+            await self.fleet.look(0.2)
+            reading = self.fleet.reading(session.id)
+            attached = (reading.attached if reading else 0) + self.fleet.watchers(session.id)
         try:
-            check(caller, act, session, session.line if session else [], reading.attached if reading else 0)
+            check(caller, act, session, session.line if session else [], attached)
         except ForbiddenError:
             await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
             raise

@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lamplighter.errors import Code, UnavailableError
 
@@ -23,6 +24,22 @@ _FORM = "\t".join(
 
 class TmuxError(Exception):
     """What tmux itself said."""
+
+
+class SilentError(TmuxError):
+    """It said nothing in time: what was asked of it may still be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a server that has to be started for a command takes over from whoever wants it."""
+
+    environment: dict[str, str]
+    cwd: str
+    umask: int
+
+    def options(self) -> dict[str, Any]:
+        return {"env": self.environment or _environment(), "cwd": self.cwd, "umask": self.umask}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +65,27 @@ class Server:
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
-    async def run(self, *arguments: str, given: bytes = b"") -> str:
+    async def run(self, *arguments: str, given: bytes = b"", setting: Setting | None = None) -> str:
         """What `tmux ARGUMENTS` prints on this server; TmuxError with its own words when it fails."""
         program = tmux_program()
+        chosen: dict[str, Any] = {"env": _environment()} if setting is None else setting.options()
         process = await asyncio.create_subprocess_exec(
             program,
+            "-u",  # to a client that is not known to read UTF-8, tmux writes _ for a tab
             "-S",
             self.socket,
             *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=_environment(),
+            **chosen,
         )
         try:
             output, said = await asyncio.wait_for(process.communicate(given), _SECONDS)
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise TmuxError(f"tmux {arguments[0]} did not answer") from None
+            raise SilentError(f"tmux {arguments[0]} did not answer") from None
         if process.returncode:
             raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")
         return output.decode(errors="replace")

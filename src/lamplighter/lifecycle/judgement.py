@@ -43,6 +43,7 @@ class Judgement:
 
     async def assess(self, sessions: Iterable[Session], fresh: float = 1.0) -> list[Assessment]:
         """Each, in the order given, from a look not older than `fresh` seconds; ended ones too."""
+        await self.fleet.look(fresh)
         measures = await self.gauge.measures(fresh)
         return [self._assess(session, measures.get(session.id, _NOTHING)) for session in sessions]
 
@@ -83,7 +84,7 @@ class Judgement:
             output_age=_age(now, reading.last_output if reading else 0.0),
             input_age=_age(now, reading.last_input if reading else 0.0),
             age=now - (session.started_at or session.created_at),
-            attached=reading.attached if reading else 0,
+            attached=(reading.attached if reading else 0) + self.fleet.watchers(session.id),
             parent_gone=session.parent is not None and session.parent not in self.fleet.lamps,
             quiet=self.fleet.settings.quiet,
         )

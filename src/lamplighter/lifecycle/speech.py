@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shlex
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from lamplighter.domain.session import Driver, Session
 from lamplighter.drivers import driver_for
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
 
@@ -25,20 +27,22 @@ _LINE_SECONDS = 15.0
 
 
 class Speech:
-    def __init__(self, fleet: Fleet, reading: Reading) -> None:
+    def __init__(self, fleet: Fleet, reading: Reading, panes: Panes) -> None:
         self.fleet = fleet
         self.reading = reading
+        self.panes = panes
 
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
-        data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
+        driver = driver_for(session.driver)
+        data = driver.encode(text, keys=keys, enter=enter)
         lamp = self._living(session)
         line = await self._line(lamp)
         try:
-            asked = line.ask("input", data=base64.b64encode(data).decode(), by=by.name, id=key)
-            answer, _ = await asyncio.wait_for(asked, _INPUT_SECONDS)
+            typing = driver.type(line, lamp.session.place, data, by.name, key)
+            answer = await asyncio.wait_for(typing, _INPUT_SECONDS)
         except TimeoutError:
             raise DeadlineError(
                 Code.TIMEOUT,
@@ -58,6 +62,8 @@ class Speech:
         if mode == "screen" and session.driver is Driver.HEADLESS:
             mode, lines = "output", lines or 50
         if mode in ("screen", "vt"):
+            if session.driver is Driver.TMUX:
+                await self.panes.measure(session)
             yield await self.reading.screen(session, mode, lines)
             return
         if mode == "cast":
@@ -83,6 +89,8 @@ class Speech:
     ) -> tuple[dict[str, Any], int]:
         """What stands on the screen, and a socket on which all that comes after it arrives."""
         lamp = self._living(session)
+        if session.driver is Driver.TMUX:
+            raise _in_tmux(session, await self.panes.place(session), read_only=read_only)
         line = await self._line(lamp)
         try:
             answer, descriptors = await line.ask("attach", rows=rows, cols=cols, read_only=read_only, bound=bound)
@@ -146,6 +154,25 @@ async def first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+def _in_tmux(session: Session, place: dict[str, Any], *, read_only: bool) -> ConflictError:
+    command = [
+        "tmux",
+        "-S",
+        place["socket"],
+        "attach-session",
+        *(["-r"] if read_only else []),
+        "-t",
+        f"={place['name']}",
+    ]
+    return ConflictError(
+        Code.NOT_ATTACHABLE,
+        f"{session.name} ({session.id}) is in tmux, which attaches to it by itself",
+        shlex.join(command),
+        command=command,
+        **place,
+    )
 
 
 def _refused(session: Session, error: RefusedError) -> ConflictError | DeadlineError:
