@@ -30,6 +30,7 @@ from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.line import Line, RefusedError
 from lamplighter.store import events, sessions
 
+_BIRTH_SECONDS = 2.0
 _USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -83,6 +84,9 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
+        if self._is_born(session):
+            # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
+            return await self._joined(session)
         orders = read_json(f"{self.fleet.folder(session.id)}/launch.json")
         if orders is None:
             raise await self._fail(
@@ -236,11 +240,19 @@ class Launcher:
         return await self.confirm(session, outcome)
 
     async def _joined(self, session: Session) -> Session:
-        """It was born already, before a crash of ours: the watch has found it, or finds its end."""
+        """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
+        is taken back by its shim, and then it can be tried again."""
         lamp = self.fleet.lamps.get(session.id)
         while lamp is not None and lamp.session.state is State.STARTING:
-            await lamp.changed.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(lamp.changed.wait(), _BIRTH_SECONDS)
+                continue
+            if not self._is_born(session):
+                return await self.resume(lamp.session)
         return self._now(session)
+
+    def _is_born(self, session: Session) -> bool:
+        return os.path.exists(f"{self.fleet.folder(session.id)}/birth.json")
 
     async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
         """The command has been executed."""

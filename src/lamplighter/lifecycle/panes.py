@@ -165,7 +165,12 @@ class Panes:
         if not added:
             return certificate
         server = Server(session.place["socket"])
-        roots = {(stat.pid, stat.start) for marked in added if (stat := proc.read_stat(marked.place.relay)) is not None}
+        # Before tmux hangs up on them: what then leaves its parent behind could not be traced any more.
+        roots = (
+            await asyncio.to_thread(_trees, {marked.place.relay for marked in added})
+            if others
+            else set[tuple[int, int]]()
+        )
         for name in {marked.place.session for marked in added}:
             await _quietly(
                 server, *(("kill-session",) if others else ("set-option", "-u")), "-t", name, *_UNMARK[others]
@@ -191,6 +196,13 @@ class Panes:
             if marked.own:
                 await _quietly(server, "kill-pane", "-t", marked.place.pane)
         return found
+
+
+def _trees(roots: set[int]) -> set[tuple[int, int]]:
+    """These processes and all that descends from them."""
+    processes = proc.scan()
+    found = proc.descendants(processes, roots)
+    return {stat.key for pid, stat in processes.items() if pid in roots or pid in found}
 
 
 _UNMARK: dict[bool, tuple[str, ...]] = {True: (), False: ("@lamplighter",)}

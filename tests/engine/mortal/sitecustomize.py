@@ -1,4 +1,5 @@
-"""Makes a daemon die by KILL at a chosen step: before or after the n-th write to the store or message to a holder.
+"""Makes a daemon die by KILL at a chosen step: before or after the n-th write to the store, message to a holder or command to
+tmux.
 
 Python imports this by its name when the folder is on PYTHONPATH. The number is in the home's file `die-at`, which is taken
 away by the death, so that the next daemon lives. The daemon itself knows nothing of it.
@@ -9,6 +10,7 @@ import signal
 import sys
 
 if "lamplighter.daemon" in sys.orig_argv:
+    from lamplighter.drivers.tmux_server import Server
     from lamplighter.line import Line
     from lamplighter.store.database import Database
 
@@ -40,3 +42,4 @@ if "lamplighter.daemon" in sys.orig_argv:
 
     mortal(Database, "write")
     mortal(Line, "ask")
+    mortal(Server, "run")

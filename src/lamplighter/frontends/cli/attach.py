@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Any
 
-from lamplighter.errors import Code, ConflictError, InputError, UnavailableError
+from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.attachment import Outcome, Way
 from lamplighter.frontends.cli.catalogue import Command
@@ -37,7 +37,7 @@ def attach(_: Command, arguments: Arguments, output: Output) -> int:
     way = Way(find_home(), request)
     try:
         found = way.go()
-    except ConflictError as error:
+    except LampError as error:
         if error.code is Code.NOT_ATTACHABLE and "command" in error.details:
             become_tmux(error.details)
         raise
