@@ -101,7 +101,8 @@ class App:
     async def _check(self, caller: Caller, act: Act, session: Session | None) -> None:
         attached = 0
         if session and session.alive:
-            await self.fleet.look(0.2)
+            if session.place:
+                await self.fleet.look(0.2)
             reading = self.fleet.reading(session.id)
             attached = (reading.attached if reading else 0) + self.fleet.watchers(session.id)
         try:

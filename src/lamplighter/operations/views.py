@@ -95,6 +95,7 @@ class SessionDetail(SessionView):
     intent: dict[str, Any] | None
     ending: EndingView | None
     folder: str = Field(description="where its log is")
+    tmux: dict[str, Any] | None = Field(default=None, description="where it is in tmux: socket, name, session, pane")
 
 
 class EventView(Result):
