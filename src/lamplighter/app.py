@@ -16,6 +16,7 @@ from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
@@ -51,7 +52,8 @@ class App:
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
-        self.judgement = Judgement(self.fleet, self.gauge)
+        self.judgement = Judgement(self.fleet, self.gauge, self.reading)
+        self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement)
         self.journal = Journal(self.fleet)
         self.execution = Execution(self)
@@ -63,8 +65,10 @@ class App:
         await self.fleet.load()
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
+        await self.patrol.restore()
         await self.watch.reconcile()
         self.tasks.begin(self._keep_house(), "housekeeping")
+        self.tasks.begin(self.patrol.walk(), "patrol")
 
     async def close(self) -> None:
         self.watch.closing = True

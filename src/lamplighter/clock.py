@@ -1,4 +1,4 @@
-"""Time, real or set by hand. Knows nothing of what it is used for."""
+"""Time. Knows nothing of what it is used for. For tests there is one that is moved by hand: testing/clockwork.py."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class Clock(Protocol):
         """Seconds for measuring spans; never jumps, does not count a suspended machine's sleep."""
         ...
 
+    def since_boot(self) -> float:
+        """Seconds since the machine was started, its sleep counted; never jumps. Processes' start times are on it."""
+        ...
+
 
 class RealClock:
     def now(self) -> float:
@@ -25,24 +29,5 @@ class RealClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
-
-class ManualClock:
-    """A clock for tests: it moves when told to."""
-
-    def __init__(self, now: float = 1_800_000_000.0) -> None:
-        self._now = now
-        self._monotonic = 1000.0
-
-    def now(self) -> float:
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._monotonic
-
-    def advance(self, seconds: float) -> None:
-        self._now += seconds
-        self._monotonic += seconds
-
-    def jump(self, seconds: float) -> None:
-        """The wall clock alone moves, as when a person or NTP sets it."""
-        self._now += seconds
+    def since_boot(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -6,7 +6,7 @@
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
-    │     NAME_TAKEN  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE
+    │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN
     ├── DeadlineError      it did not happen in time; it may still
@@ -38,6 +38,7 @@ class Code(StrEnum):
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
     NAME_TAKEN = "NAME_TAKEN"
+    TOO_MANY = "TOO_MANY"
     ACTIVE = "ACTIVE"
     ENDED = "ENDED"
     KEY_REUSED = "KEY_REUSED"
@@ -98,7 +99,7 @@ class MissingError(LampError):
 
 
 class ConflictError(LampError):
-    codes = frozenset({Code.NAME_TAKEN, Code.ACTIVE, Code.ENDED, Code.KEY_REUSED, Code.NOT_ATTACHABLE})
+    codes = frozenset({Code.NAME_TAKEN, Code.TOO_MANY, Code.ACTIVE, Code.ENDED, Code.KEY_REUSED, Code.NOT_ATTACHABLE})
 
 
 class ForbiddenError(LampError):

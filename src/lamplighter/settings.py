@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.limits import NO_LIMITS, Limits, choose, positive_duration
+from lamplighter.domain.session import Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.home import Home, find_home
 
@@ -27,12 +29,19 @@ class Settings:
     grace: float = 5.0
     ask: float = 2.0
     quiet: float = 10.0
+    stall: float = 1800.0
+    spin: float = 600.0
+    patrol: float = 10.0
+    warning: float = 60.0
+    orphan_grace: float | None = None
+    sessions_per_owner: int | None = None
+    limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
 
     def session_folder(self, session: str) -> Path:
         return Path(self.home.session_folder(session))
 
-
-_DURATIONS = frozenset({"grace", "ask", "quiet"})
+    def limits_for(self, kind: Kind) -> Limits:
+        return self.limits.get(kind, NO_LIMITS)
 
 
 def load_settings(environment: Mapping[str, str] | None = None, home: Home | None = None) -> Settings:
@@ -40,10 +49,10 @@ def load_settings(environment: Mapping[str, str] | None = None, home: Home | Non
     env = os.environ if environment is None else environment
     home = home or find_home(env)
     chosen: dict[str, Any] = _from_file(home.config)
-    for field in fields(Settings):
-        value = env.get(f"LAMPLIGHTER_{field.name.upper()}")
-        if field.name != "home" and value is not None:
-            chosen[field.name] = value
+    for name in _READERS:
+        value = env.get(f"LAMPLIGHTER_{name.upper()}")
+        if name != "limits" and value is not None:
+            chosen[name] = value
     return Settings(home=home, **{name: _checked(name, value) for name, value in chosen.items()})
 
 
@@ -58,21 +67,76 @@ def _from_file(path: str) -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> Any:
-    known = {field.name: field.type for field in fields(Settings)}
-    if name not in known or name == "home":
-        raise InputError(Code.BAD_INPUT, f"there is no setting {name!r}", f"there are {', '.join(sorted(known))}")
-    if name in _DURATIONS:
-        return parse_duration(value, name)
-    if name == "cgroup":
-        if value not in ("auto", "off"):
-            raise InputError(Code.BAD_INPUT, f"cgroup is {value!r}", "it can be auto or off")
-        return value
-    try:
-        number = float(value) if name == "keep_days" else int(value)
-    except (TypeError, ValueError):
-        number = -1
-    if number < (65536 if name.startswith("log_") else 0):
+    reader = _READERS.get(name)
+    if reader is None:
+        raise InputError(Code.BAD_INPUT, f"there is no setting {name!r}", f"there are {', '.join(sorted(_READERS))}")
+    return reader(name, value)
+
+
+def _duration(name: str, value: Any) -> float:
+    return parse_duration(value, name)
+
+
+def _choice(name: str, value: Any) -> str:
+    if value not in ("auto", "off"):
+        raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", "it can be auto or off")
+    return value
+
+
+def _number(convert: Callable[[Any], float], least: float) -> Callable[[str, Any], float]:
+    def read(name: str, value: Any) -> float:
+        try:
+            number = convert(value)
+        except (TypeError, ValueError):
+            number = least - 1
+        if number < least:
+            raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", f"give a number of at least {least}")
+        return number
+
+    return read
+
+
+def _limits(name: str, value: Any) -> dict[Kind, Limits]:
+    """A table for each kind: [limits.cron] with idle_limit, max_age and max_memory."""
+    kinds = [kind.value for kind in Kind]
+    if not isinstance(value, dict) or not all(
+        isinstance(table, dict) for table in cast("dict[str, Any]", value).values()
+    ):
         raise InputError(
-            Code.BAD_INPUT, f"{name} is {value!r}", "give a number: bytes, or days; logs of at least 65536 bytes"
+            Code.BAD_INPUT, f"{name} is no table of kinds", 'write [limits.cron] and below it max_age = "2h"'
         )
-    return number
+    found: dict[Kind, Limits] = {}
+    for kind, table in cast("dict[str, dict[str, Any]]", value).items():
+        unknown = [key for key in table if key not in _LIMITS]
+        if kind not in kinds or unknown:
+            wrong = f"{kind}.{unknown[0]}" if kind in kinds else kind
+            raise InputError(
+                Code.BAD_INPUT,
+                f"there is no limit {wrong!r}",
+                f"kinds are {', '.join(kinds)}, each with {', '.join(_LIMITS)}",
+            )
+        given = [str(table[key]) if key in table else None for key in _LIMITS]
+        found[Kind(kind)] = choose(NO_LIMITS, *given)
+    return found
+
+
+_LIMITS = ("idle_limit", "max_age", "max_memory")
+_SMALLEST_LOG = 65536
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "cgroup": _choice,
+    "log_limit": _number(int, _SMALLEST_LOG),
+    "log_segment": _number(int, _SMALLEST_LOG),
+    "keep_days": _number(float, 0),
+    "keep_bytes": _number(int, 0),
+    "grace": _duration,
+    "ask": _duration,
+    "quiet": _duration,
+    "stall": _duration,
+    "spin": _duration,
+    "patrol": lambda name, value: positive_duration(value, name),
+    "warning": _duration,
+    "orphan_grace": _duration,
+    "sessions_per_owner": _number(int, 1),
+    "limits": _limits,
+}
+assert set(_READERS) == {each.name for each in fields(Settings)} - {"home"}

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from lamplighter.domain.limits import Limits
+from lamplighter.domain.session import Kind
 from lamplighter.errors import Code
 from lamplighter.frontends.cli import generate
 from lamplighter.frontends.cli.statuses import STATUS
-from lamplighter.settings import Settings
+from lamplighter.settings import Settings, load_settings
 from lamplighter.testing.engine import Engine
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,13 +29,28 @@ def test_the_commands_are_documented_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("setting", [field.name for field in fields(Settings) if field.name != "home"])
-def test_every_setting_is_documented_with_its_default(setting: str) -> None:
+def test_every_setting_is_documented_with_its_default(setting: str, tmp_path: Path) -> None:
     row = next(
         line for line in (ROOT / "docs/settings.md").read_text().splitlines() if line.startswith(f"| `{setting}`")
     )
-    default = next(field.default for field in fields(Settings) if field.name == setting)
-    shown = row.split("|")[2].strip().strip('`"s')
-    assert shown == str(default) or float(shown) == float(str(default))
+    shown = row.split("|")[2].strip().strip('`"')
+    bare = load_settings({"LAMPLIGHTER_HOME": str(tmp_path)})
+    default = getattr(bare, setting)
+    if shown == "none":
+        assert not default
+    else:
+        said = {"LAMPLIGHTER_HOME": str(tmp_path), f"LAMPLIGHTER_{setting.upper()}": shown}
+        assert getattr(load_settings(said), setting) == default
+
+
+def test_the_example_of_limits_is_a_config_file(tmp_path: Path) -> None:
+    block = re.search(r"```toml\n(.*?)```", (ROOT / "docs/settings.md").read_text(), re.S)
+    assert block is not None
+    (tmp_path / "config.toml").write_text(block[1])
+    settings = load_settings({"LAMPLIGHTER_HOME": str(tmp_path)})
+    assert settings.limits_for(Kind.CRON) == Limits(age=7200.0, memory=4_000_000_000)
+    assert settings.limits_for(Kind.SUBAGENT) == Limits(idle=1800.0)
+    assert (settings.orphan_grace, settings.sessions_per_owner) == (900.0, 50)
 
 
 @pytest.mark.parametrize("code", list(Code))

@@ -1,4 +1,7 @@
-"""What a session is doing, judged from evidence. Computed when asked for, never stored as truth. Knows no clock and no /proc."""
+"""What a session is doing, judged from evidence. Computed when asked for, never stored as truth. Knows no clock and no /proc.
+
+Where the evidence is thin it errs towards active: a verdict that is wrong must not cost anybody's work.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lamplighter.domain.duration import format_duration
+from lamplighter.domain.lines import Tail
 
 
 class Verdict(StrEnum):
@@ -20,55 +24,160 @@ class Verdict(StrEnum):
     ENDED = "ended"
 
 
+class Rest(StrEnum):
+    """What the process in front does while it does nothing."""
+
+    INPUT = "input"  # it reads its terminal or its standard input
+    KEYS = "keys"  # it has the terminal to itself, key by key, as editors, shells at their prompt and agents do
+    CHILD = "child"  # it waits for a process that it started
+    TIMER = "timer"  # it sleeps until a time
+    OTHER = "other"  # the network, a lock, a file
+
+
 ACTIVE = frozenset({Verdict.WORKING, Verdict.WAITING, Verdict.UNKNOWN})
 BUSY_CPU = 0.02
+SPINNING_CPU = 0.25
+"""Cores: more than this is more than drawing a spinner takes."""
+_DEEP_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Seconds. `quiet`: without any sign of life. `stall`: when what is not at rest has done nothing for so long that it will
+    not. `spin`: when output that only repeats itself stops counting."""
+
+    quiet: float = 10.0
+    stall: float = 1800.0
+    spin: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen. Ages in seconds; None where nothing is known. `cpu_rate` is cores used since the last look."""
+    """What was seen. Ages in seconds that the machine was awake; None where nothing is known.
+
+    `cpu_rate` is cores used over the last seconds, `behind_rate` those of all but the process in front, `still_for` how long
+    next to no CPU was used. `halted` names the process in front when it is stopped. `repeats_for`: how long the output has said
+    nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
+    waited for sleeps until a time. `deep_for`: how long something of it has been in the kernel. `gone`: which owner is.
+    """
 
     ended: bool = False
     leftovers: bool = False
     processes: int = 0
     stopped: int = 0
+    halted: str | None = None
     cpu_rate: float | None = None
+    behind_rate: float | None = None
+    cpu_age: float | None = None
+    still_for: float = 0.0
     output_age: float | None = None
     input_age: float | None = None
+    repeats_for: float = 0.0
     age: float = 0.0
+    rest: Rest | None = None
+    front: str | None = None
+    sleeps: bool = False
+    background: str | None = None
+    woke_age: float | None = None
+    deep_for: float = 0.0
+    tail: Tail | None = None
+    terminal: bool = True
+    closed: bool = False
     attached: int = 0
-    parent_gone: bool = False
-    quiet: float = 10.0
+    gone: str | None = None
 
 
-def judge(seen: Evidence) -> tuple[Verdict, list[str]]:
-    """The verdict, and in words what it rests on. Where the evidence is thin it errs towards active: unknown never kills."""
-    words = _words(seen)
+def judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, list[str]]:
+    """The verdict, and in words what it rests on, the weightiest first."""
     if seen.ended:
         return Verdict.ENDED, []
+    verdict, reason = _judge(seen, limits)
+    rest = _words(seen, limits)
+    if seen.gone and seen.gone not in reason:
+        rest.append(seen.gone)
+    return verdict, [reason, *rest] if reason else rest
+
+
+def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.processes == 0:
-        return Verdict.UNKNOWN, ["its processes could not be read", *words]
-    if seen.stopped == seen.processes:
-        return Verdict.STUCK, ["all of its processes are stopped", *words]
+        return Verdict.UNKNOWN, "its processes could not be read"
     if seen.leftovers:
-        return Verdict.LEFTOVERS, ["its command has exited, its children have not", *words]
-    if _is_busy(seen):
-        return Verdict.WORKING, words
-    if seen.parent_gone:
-        return Verdict.ORPHANED, ["the session that started it has ended", *words]
+        return Verdict.LEFTOVERS, "its command has exited, its children have not"
+    if seen.stopped == seen.processes or (seen.halted and not _computes(seen, limits)):
+        return _or_orphaned(seen, Verdict.STUCK, f"{seen.halted or 'all of it'} is stopped")
+    spins = seen.repeats_for >= limits.spin and seen.behind_rate is not None
+    if _computes(seen, limits) or (_is_lively(seen, limits) and not spins):
+        return Verdict.WORKING, ""
     if seen.cpu_rate is None:
-        return Verdict.UNKNOWN, ["its CPU was not measured yet", *words]
-    return Verdict.IDLE, words
+        return Verdict.UNKNOWN, "its CPU was not measured yet"
+    if spins and _is_lively(seen, limits):
+        return _or_orphaned(
+            seen, Verdict.STUCK, f"its output has only repeated itself for {format_duration(seen.repeats_for)}"
+        )
+    return _at_rest(seen, limits)
 
 
-def _is_busy(seen: Evidence) -> bool:
-    recent = [age for age in (seen.output_age, seen.input_age, seen.age) if age is not None and age < seen.quiet]
-    return bool(recent) or (seen.cpu_rate is not None and seen.cpu_rate >= BUSY_CPU)
+def _computes(seen: Evidence, limits: Thresholds) -> bool:
+    """By its CPU: more than now and then; behind a spinner, more than drawing that takes."""
+    if seen.repeats_for >= limits.spin and seen.behind_rate is not None:
+        return (seen.cpu_rate or 0.0) >= SPINNING_CPU or seen.behind_rate >= BUSY_CPU
+    return (seen.cpu_rate or 0.0) >= BUSY_CPU or (seen.cpu_age is not None and seen.cpu_age < limits.quiet)
 
 
-def _words(seen: Evidence) -> list[str]:
+def _is_lively(seen: Evidence, limits: Thresholds) -> bool:
+    recent = (seen.output_age, seen.input_age, seen.age)
+    return any(age is not None and age < limits.quiet for age in recent)
+
+
+def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
+    """Nothing has moved for a while. Is it done, or is something still to come?"""
+    stalled = seen.still_for >= limits.stall
+    nothing = f"nothing for {format_duration(seen.still_for)}"
+    if seen.rest is Rest.CHILD:
+        if seen.sleeps or not stalled:
+            return Verdict.WORKING, f"waits for {seen.front}"
+        return _or_orphaned(seen, Verdict.STUCK, f"waits for {seen.front}, which has done {nothing}")
+    if seen.rest is Rest.TIMER and seen.woke_age is not None and seen.woke_age < limits.stall:
+        return Verdict.WORKING, f"{seen.front} sleeps between rounds"
+    if seen.rest not in (Rest.INPUT, Rest.KEYS) and not stalled:
+        return Verdict.WORKING, f"{seen.front} waits for {_awaited(seen)}, reads no input"
+    if seen.background and not stalled:
+        return Verdict.WORKING, f"{seen.background} runs in its background"
+    if seen.closed:
+        return _or_orphaned(seen, Verdict.FINISHED, "it has closed its output and is still there")
+    if seen.deep_for >= _DEEP_SECONDS:
+        return _or_orphaned(seen, Verdict.STUCK, f"stuck in the kernel for {format_duration(seen.deep_for)}")
+    if seen.gone:
+        return Verdict.ORPHANED, seen.gone
+    if seen.stopped:
+        return Verdict.STUCK, ""
+    if _asks(seen):
+        said = f": {seen.tail.line}" if seen.tail and seen.tail.line else ""
+        return Verdict.WAITING, f"{seen.front} waits for an answer{said}"
+    if seen.rest not in (Rest.INPUT, Rest.KEYS):
+        return Verdict.IDLE, f"{seen.front} has done {nothing}"
+    return Verdict.IDLE, f"{seen.front} waits for input"
+
+
+def _asks(seen: Evidence) -> bool:
+    """A program that reads its terminal line by line wants an answer, unless it is a shell at its prompt. One that takes key
+    by key is at rest in between, unless what it shows is a question."""
+    if seen.rest is Rest.INPUT and seen.terminal:
+        return seen.tail is None or not seen.tail.prompt
+    return seen.rest is Rest.KEYS and seen.tail is not None and seen.tail.asks
+
+
+def _awaited(seen: Evidence) -> str:
+    return "a time" if seen.rest is Rest.TIMER else "something"
+
+
+def _or_orphaned(seen: Evidence, verdict: Verdict, reason: str) -> tuple[Verdict, str]:
+    return (Verdict.ORPHANED, f"{seen.gone}; {reason}") if seen.gone else (verdict, reason)
+
+
+def _words(seen: Evidence, limits: Thresholds) -> list[str]:
     words: list[str] = []
-    if seen.age < seen.quiet:
+    if seen.age < limits.quiet:
         words.append(f"started {_ago(seen.age)}")
     if seen.output_age is not None:
         words.append(f"output {_ago(seen.output_age)}")

@@ -64,6 +64,9 @@ def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[in
     stage = 0
     try:
         os.setsid()
+        if spec.get("enter"):
+            with open(f"{spec['enter']}/cgroup.procs", "w") as file:
+                file.write("0")
         stage = 1
         if spec["driver"] in ("terminal", "tmux"):
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)

@@ -30,7 +30,7 @@ def bury(shim: Shim) -> bool:
         "session": shim.spec["session"],
         "ended_at": time.time(),
         "exit": shim.exit,
-        "why": shim.dying.why,
+        "why": _why(shim),
         "ladder": shim.dying.ladder,
         "certificate": shim.tree.certificate(shim.guarantee()),
         "offset": shim.log.offset,
@@ -42,6 +42,8 @@ def bury(shim: Shim) -> bool:
         shim.dying.try_later()
         return False
     shim.log.close()
+    if shim.memory is not None:
+        shim.memory.remove()
     if shim.tree.cgroup is not None:
         shim.tree.cgroup.remove()
     shim.listener.close()
@@ -52,6 +54,13 @@ def bury(shim: Shim) -> bool:
     shim.audience.tell(ended)
     shim.audience.linger()
     return True
+
+
+def _why(shim: Shim) -> str | None:
+    """What ended it without anybody's asking, where that is known."""
+    if shim.dying.why is None and shim.memory is not None and shim.memory.kills():
+        return shim.memory.why
+    return shim.dying.why
 
 
 def _more_to_read(shim: Shim) -> bool:

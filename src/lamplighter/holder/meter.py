@@ -10,23 +10,38 @@ import mmap
 import os
 import struct
 
-_FORM = struct.Struct("<IIQddHH")
+_FORM = struct.Struct("<IIQddHHIdd")  # the last three came later: 0 where an older shim writes
 _SIZE = 64
 _VERSION = 1
 
 
 class Reading:
-    """What a meter says."""
+    """What a meter says. `heard` and `typed` are when it last printed and was last typed to, on the clock that neither jumps
+    nor counts a suspended machine's sleep; `closed` that it has closed its output."""
 
-    __slots__ = ("attached", "cols", "last_input", "last_output", "offset", "rows")
+    __slots__ = ("attached", "closed", "cols", "heard", "last_input", "last_output", "offset", "rows", "typed")
 
-    def __init__(self, attached: int, offset: int, last_output: float, last_input: float, rows: int, cols: int) -> None:
+    def __init__(
+        self,
+        attached: int,
+        offset: int,
+        last_output: float,
+        last_input: float,
+        rows: int,
+        cols: int,
+        closed: int,
+        heard: float,
+        typed: float,
+    ) -> None:
         self.attached = attached
         self.offset = offset
         self.last_output = last_output
         self.last_input = last_input
         self.rows = rows
         self.cols = cols
+        self.closed = bool(closed)
+        self.heard = heard
+        self.typed = typed
 
 
 class Meter:
@@ -42,13 +57,16 @@ class Meter:
         finally:
             os.close(descriptor)
         # A shim that takes over goes on from what the lost one wrote; only its people are gone.
-        found = unpack_reading(self._map) or Reading(0, 0, 0.0, 0.0, 0, 0)
+        found = unpack_reading(self._map) or Reading(0, 0, 0.0, 0.0, 0, 0, 0, 0.0, 0.0)
         self.attached = 0
         self.offset = found.offset
         self.last_output = found.last_output
         self.last_input = found.last_input
         self.rows = found.rows
         self.cols = found.cols
+        self.closed = False
+        self.heard = found.heard
+        self.typed = found.typed
 
     def write(self) -> None:
         _FORM.pack_into(
@@ -61,6 +79,9 @@ class Meter:
             self.last_input,
             self.rows,
             self.cols,
+            self.closed,
+            self.heard,
+            self.typed,
         )
 
 

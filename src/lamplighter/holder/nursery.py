@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from lamplighter.holder.memory import MemoryLimit
+
 _MOST_IN_A_ROW = 8
 _A_ROW_SECONDS = 2.0
 _RECENT = 4096
@@ -104,6 +106,8 @@ class Nursery:
         theirs = theirs if len(theirs) == 3 else theirs * 3  # a terminal is all three
         wanted = self.cgroup and spec.get("cgroup", True)
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if wanted else None
+        memory = self._limit_memory(spec, cgroup)
+        spec["enter"] = memory.folder if memory else None
         try:
             folder = cgroup.open() if cgroup else None
             birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
@@ -112,8 +116,11 @@ class Nursery:
             # The shim is made while the kernel loads the program: there are two processors, mostly.
             main = (birth.pid, proc.start_of(birth.pid) or 0)
             shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
+            shim.limit_memory(memory)
             birth.confirm()
         except (BirthError, OSError) as error:
+            if memory is not None:
+                memory.remove()
             if cgroup is not None:
                 cgroup.remove()
             os.unlink(spec["socket"])
@@ -129,6 +136,14 @@ class Nursery:
         shim.controllers.append(daemon)
         shim.run()
         return 0
+
+    def _limit_memory(self, spec: dict[str, Any], cgroup: Cgroup | None) -> MemoryLimit | None:
+        """Few sessions have one: what it needs is imported in their shims alone."""
+        if not spec.get("max_memory") or not spec.get("cgroup", True):
+            return None
+        from lamplighter.holder.memory import MemoryLimit
+
+        return MemoryLimit.make(spec, cgroup, self.cgroup)
 
     # -- a lost shim
 
@@ -168,6 +183,7 @@ class Nursery:
         tree.adopted = True
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         shim = Shim(spec, dict(held.streams), listener, tree, held.main, keeper)
+        shim.limit_memory(self._limit_memory(spec, cgroup))
         write_file(f"{spec['folder']}/birth.json", _birth(shim.hello()["shim"], held.main, held.lost))
         if held.main[0] in self.recent:
             shim.exit = dict(proc.exit_of(self.recent[held.main[0]]))

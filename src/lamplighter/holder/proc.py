@@ -17,18 +17,36 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Stat:
-    """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good."""
+    """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good.
 
-    __slots__ = ("cpu", "memory", "parent", "pid", "session", "start", "state", "terminal")
+    `waited` is the CPU of its children that are gone; `foreground` the process group that its terminal belongs to now.
+    """
+
+    __slots__ = (
+        "cpu",
+        "foreground",
+        "group",
+        "memory",
+        "parent",
+        "pid",
+        "session",
+        "start",
+        "state",
+        "terminal",
+        "waited",
+    )
 
     def __init__(self, pid: int, fields: list[bytes]) -> None:
         self.pid = pid
         self.state = fields[0].decode()
         self.parent = int(fields[1])
+        self.group = int(fields[2])
         self.session = int(fields[3])
         self.terminal = int(fields[4])
+        self.foreground = int(fields[5])
         self.start = int(fields[19])
         self.cpu = (int(fields[11]) + int(fields[12])) / _TICK
+        self.waited = (int(fields[13]) + int(fields[14])) / _TICK
         self.memory = int(fields[21]) * _PAGE
 
     @property
@@ -69,11 +87,11 @@ def all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def scan() -> dict[int, Stat]:
-    """Every process there is, in one pass."""
+def scan(but: set[int] | None = None) -> dict[int, Stat]:
+    """Every process there is, in one pass; some pids left out."""
     found: dict[int, Stat] = {}
     for pid in all_pids():
-        stat = read_stat(pid)
+        stat = read_stat(pid) if but is None or pid not in but else None
         if stat is not None:
             found[pid] = stat
     return found

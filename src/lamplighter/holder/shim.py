@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from lamplighter.holder.memory import MemoryLimit
+
 _INPUT_QUEUE = 1 << 20
 _UNCLAIMED_SECONDS = 60.0
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
@@ -72,6 +74,8 @@ class Shim:
         self.dying = Dying(tree, adopted=tree.adopted, keep_children=spec["keep_children"])
         self.claim_by = time.monotonic() + _UNCLAIMED_SECONDS if spec["bound"] else None
         self.wake = wake_pipe()
+        self.memory: MemoryLimit | None = None
+        self.memory_watch: int | None = None
         self.main_watch = os.pidfd_open(main[0]) if tree.adopted and proc.is_alive(*main) else None
         self.meter.offset = self.log.offset
         if not tree.adopted and "terminal" in streams:
@@ -79,6 +83,10 @@ class Shim:
             self.log.set_size(spec["rows"], spec["cols"])
         self.meter.write()
         pane.measure(self)
+
+    def limit_memory(self, limit: MemoryLimit | None) -> None:
+        self.memory = limit
+        self.memory_watch = limit.watch() if limit else None
 
     # -- the loop
 
@@ -155,6 +163,8 @@ class Shim:
             poll.register(self.main_watch, select.POLLIN)
         if self.streams.pane is not None:
             poll.register(self.streams.pane, 0)  # for its end alone
+        if self.memory is not None and self.memory_watch is not None:
+            poll.register(self.memory_watch, self.memory.events)
         return poll, outputs
 
     def _handle(self, descriptor: int, event: int) -> None:
@@ -167,6 +177,8 @@ class Shim:
             self.main_watch = None
             # A status that nobody could wait for stays unknown; when the keeper reaped it, that word is on its way.
             self.take_exit(self.exit or {"code": None})
+        elif descriptor == self.memory_watch:
+            self._check_memory(descriptor)
         elif descriptor in self.streams.open.values():
             self._handle_stream(descriptor, event)
         else:
@@ -206,6 +218,8 @@ class Shim:
             self._take_output(chunks, 2 if name == "stderr" else 1)
         if ended:
             self.streams.close(name)
+            self.meter.closed = not self.streams.outputs
+            self.meter.write()
 
     def read_all(self) -> None:
         for name in list(self.streams.outputs.values()):
@@ -220,6 +234,7 @@ class Shim:
             self.announce({"event": "rolled", "offset": self.log.offset})
         self.meter.offset = self.log.offset
         self.meter.last_output = now
+        self.meter.heard = time.monotonic()
         self.meter.write()
         if self.audience.listeners:
             for listener in self.audience.hear(start, stream, b"".join(chunks)):
@@ -250,6 +265,7 @@ class Shim:
             note = json.dumps({"id": identifier, "size": size, "by": by}).encode()
             self.log.append(INPUT, 0, note, now)
         self.meter.last_input = now
+        self.meter.typed = time.monotonic()
         self.meter.write()
 
     def end_input(self, done: Callable[[bool], None]) -> None:
@@ -353,6 +369,14 @@ class Shim:
         if self.streams.pane is not None and pane.look(self):
             self.read_all()
             self._abandon(pane.CLOSED)
+
+    def _check_memory(self, descriptor: int) -> None:
+        """The kernel has ended something of it: the session has passed its limit, and ends."""
+        assert self.memory is not None
+        self.memory.drain(descriptor)
+        if self.memory.kills():
+            self.memory_watch = None
+            self._abandon(self.memory.why)
 
     def _count_people(self) -> None:
         self.meter.attached = self.audience.people

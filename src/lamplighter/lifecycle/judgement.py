@@ -5,17 +5,26 @@ Knows meters, measures and the fleet; the rules are `domain.verdict`'s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lamplighter.domain.session import Session
-from lamplighter.domain.verdict import Evidence, Verdict, is_active, judge
+from lamplighter.domain.lines import tail_of
+from lamplighter.domain.session import Driver, Session
+from lamplighter.domain.verdict import Evidence, Rest, Thresholds, Verdict, is_active, judge
 from lamplighter.errors import Code, ConflictError
-from lamplighter.holder.meter import Reading
-from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.holder.meter import Reading as Meter
+from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.gauge import Gauge, Measure
+from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.tracks import Track, Tracks
 
 _NOTHING = Measure()
+_TICK = os.sysconf("SC_CLK_TCK")
+_TAIL = 1000
+_HEARD = 4096
+_AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +35,7 @@ class Assessment:
     verdict: Verdict
     evidence: list[str]
     measure: Measure
-    reading: Reading | None
+    reading: Meter | None
     attached: int
     quiet_for: float
 
@@ -37,24 +46,37 @@ class Assessment:
 
 
 class Judgement:
-    def __init__(self, fleet: Fleet, gauge: Gauge) -> None:
+    def __init__(self, fleet: Fleet, gauge: Gauge, reading: Reading) -> None:
         self.fleet = fleet
         self.gauge = gauge
+        self.reading = reading
+        self.tracks = Tracks()
+        settings = fleet.settings
+        self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
+        self._seen: dict[str, float] = {}
+        gauge.curious = self._is_curious
 
-    async def assess(self, sessions: Iterable[Session], fresh: float = 1.0) -> list[Assessment]:
+    async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
         """Each, in the order given, from a look not older than `fresh` seconds; ended ones too."""
         await self.fleet.look(fresh)
-        measures = await self.gauge.measures(fresh)
-        return [self._assess(session, measures.get(session.id, _NOTHING)) for session in sessions]
+        return await self._assess(sessions, await self.gauge.measures(fresh))
 
     async def assess_one(self, session: Session, fresh: float = 1.0) -> Assessment:
         return (await self.assess([session], fresh))[0]
+
+    async def decide(self, sessions: Sequence[Session]) -> list[Assessment]:
+        """As `assess`, for somebody who acts on it: looked at now, and the CPU of each known."""
+        names = {session.id for session in sessions}
+        for name in names & self.tracks.tracks.keys():
+            self.tracks.tracks[name].front_at = float("-inf")
+        await self.fleet.look(0.0)
+        return await self._assess(sessions, await self.gauge.compared(0.0, names))
 
     async def refuse_active(self, session: Session) -> None:
         """ACTIVE when it should not be killed without force."""
         if session.id not in self.fleet.lamps:
             return
-        found = await self.assess_one(session, 0.2)
+        (found,) = await self.decide([session])
         if found.active:
             raise ConflictError(
                 Code.ACTIVE,
@@ -64,30 +86,136 @@ class Judgement:
                 evidence=found.evidence,
             )
 
-    def _assess(self, session: Session, measure: Measure) -> Assessment:
-        reading = self.fleet.reading(session.id) if session.alive else None
-        evidence = self._evidence(session, measure, reading)
-        verdict, words = judge(evidence)
-        last = max(reading.last_output, reading.last_input) if reading else 0.0
-        quiet = self.fleet.clock.now() - max(last, session.started_at or session.created_at)
-        return Assessment(session, verdict, words, measure, reading, evidence.attached, max(0.0, quiet))
+    def warnings(self, session: str) -> list[str]:
+        """The limits for which it was warned."""
+        track = self.tracks.tracks.get(session)
+        return [reason for _, reason in track.warned.values()] if track else []
 
-    def _evidence(self, session: Session, measure: Measure, reading: Reading | None) -> Evidence:
-        now = self.fleet.clock.now()
+    async def listen(self, sessions: Iterable[Session]) -> None:
+        """Take in what was printed since the last time, to know a spinner from news. For the patrol: it reads logs."""
+        now = self.fleet.clock.monotonic()
+        for session in sessions:
+            track, meter = self.tracks.tracks.get(session.id), self.fleet.reading(session.id)
+            if track is not None and meter is not None and meter.offset > track.told and session.shim is not None:
+                data, _ = await self.reading.raw(session, max(track.told, meter.offset - _HEARD), _HEARD)
+                track.hear(now, data, meter.offset)
+
+    async def _assess(self, sessions: Sequence[Session], measures: dict[str, Measure]) -> list[Assessment]:
+        self._take_in(measures)
+        found = [self._judge(session, measures.get(session.id, _NOTHING)) for session in sessions]
+        for number, one in enumerate(found):
+            if self._lacks_tail(one):
+                await self._read_tail(one)
+                found[number] = self._judge(one.session, one.measure)
+        return found
+
+    # -- taking in a look
+
+    def _take_in(self, measures: dict[str, Measure]) -> None:
+        """Each look once, however often it is asked about."""
+        for name, measure in measures.items():
+            if self._seen.get(name) != measure.at:
+                self._seen[name] = measure.at
+                track = self.tracks.of(name, measure.when, measure.cpu)
+                track.see(measure.when, measure, self.fleet.reading(name))
+        if len(self._seen) > 2 * len(measures) + 100:
+            self._seen = {name: self._seen[name] for name in measures}
+            self.tracks.keep(set(measures))
+
+    def _is_curious(self, lamp: Lamp) -> bool:
+        """What it waits for matters once it is quiet, and is known until something moves."""
+        now, meter = self.fleet.clock.monotonic(), self.fleet.reading(lamp.session.id)
+        track = self.tracks.tracks.get(lamp.session.id)
+        quiet = self.thresholds.quiet
+        if meter is not None and (now - meter.heard < quiet or now - meter.typed < quiet):
+            return track is not None and now - track.novel_at > self.thresholds.spin / 2  # a spinner, perhaps
+        return track is None or not track.is_front_known(now, self.gauge.last(lamp.session.id), meter)
+
+    def _lacks_tail(self, found: Assessment) -> bool:
+        track = self.tracks.tracks.get(found.session.id)
+        if track is None or track.front is None or found.reading is None or found.session.shim is None:
+            return False
+        resting = track.front.rest in (Rest.INPUT, Rest.KEYS) and found.verdict in (Verdict.IDLE, Verdict.WAITING)
+        return resting and track.tail_offset != found.reading.offset
+
+    async def _read_tail(self, found: Assessment) -> None:
+        assert found.reading is not None
+        track, offset = self.tracks.tracks[found.session.id], found.reading.offset
+        data, _ = await self.reading.raw(found.session, max(0, offset - _TAIL), _TAIL)
+        track.tail, track.tail_offset = tail_of(data), offset
+
+    # -- judging
+
+    def _judge(self, session: Session, measure: Measure) -> Assessment:
+        meter = self.fleet.reading(session.id) if session.alive else None
+        now = self.fleet.clock.monotonic()
+        track = self.tracks.tracks.get(session.id) if session.alive else None
+        evidence = self._evidence(session, measure, meter, track, now)
+        verdict, words = judge(evidence, self.thresholds)
+        ages = (evidence.output_age, evidence.input_age, now - track.busy_at if track else None, evidence.age)
+        quiet_for = min(age for age in ages if age is not None)
+        return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet_for)
+
+    def _evidence(
+        self, session: Session, measure: Measure, meter: Meter | None, track: Track | None, now: float
+    ) -> Evidence:
+        if not session.alive or track is None:
+            return Evidence(
+                ended=not session.alive, processes=len(measure.processes), attached=self._attached(session, meter)
+            )
         lamp = self.fleet.lamps.get(session.id)
+        heard = max(meter.heard, track.offset_at) if meter else 0.0
+        typed = max(meter.typed, track.typed_at) if meter else 0.0
+        front, looked = track.front, track.looked_at
         return Evidence(
-            ended=not session.alive,
             leftovers=lamp is not None and lamp.phase == "leftovers",
             processes=len(measure.processes),
             stopped=measure.stopped,
+            halted=measure.halted,
             cpu_rate=measure.rate,
-            output_age=_age(now, reading.last_output if reading else 0.0),
-            input_age=_age(now, reading.last_input if reading else 0.0),
-            age=now - (session.started_at or session.created_at),
-            attached=(reading.attached if reading else 0) + self.fleet.watchers(session.id),
-            parent_gone=session.parent is not None and session.parent not in self.fleet.lamps,
-            quiet=self.fleet.settings.quiet,
+            behind_rate=track.behind_rate,
+            cpu_age=looked - track.busy_at if track.busy_at > track.seen_at else None,
+            still_for=looked - track.still_since,
+            output_age=_age(now, heard),
+            input_age=_age(now, typed),
+            repeats_for=max(0.0, heard - track.novel_at) if heard and meter and track.told == meter.offset else 0.0,
+            age=self.age_of(session),
+            rest=front.rest if front else None,
+            front=front.name if front else os.path.basename(session.command[0])[:60],
+            sleeps=front.sleeps if front else False,
+            background=front.background if front else None,
+            woke_age=_age(looked, track.woke_at or 0.0),
+            deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
+            tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
+            terminal=session.driver is not Driver.HEADLESS,
+            closed=meter is not None and meter.closed,
+            attached=self._attached(session, meter),
+            gone=self._gone(session),
         )
+
+    def age_of(self, session: Session) -> float:
+        """By the machine's own count where there is one: the wall clock can be set."""
+        if session.main is not None:
+            return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
+        return max(0.0, self.fleet.clock.now() - session.created_at)
+
+    def _attached(self, session: Session, meter: Meter | None) -> int:
+        """People, whichever way they came."""
+        return (meter.attached if meter else 0) + self.fleet.watchers(session.id)
+
+    def _gone(self, session: Session) -> str | None:
+        """Who is gone that it belonged to."""
+        if session.parent is not None and session.parent not in self.fleet.lamps:
+            return "the session that started it has ended"
+        kind, _, name = session.owner.partition(":")
+        if kind == "session" and name not in self.fleet.lamps:
+            return "the session that started it has ended"
+        agent = _AGENT.fullmatch(session.owner)
+        if agent is not None:
+            stat = self.gauge.processes.get(int(agent[1]))
+            if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
+                return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
+        return None
 
 
 def _age(now: float, at: float) -> float | None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_name, make_id, name_for
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Process, Session
@@ -51,6 +52,7 @@ class Launch:
     cols: int
     umask: int | None
     bound: bool
+    limits: Limits = NO_LIMITS
 
 
 class Launcher:
@@ -76,6 +78,7 @@ class Launcher:
             tmux_program()
         cwd = _check_folder(launch.cwd)
         program = _find_program(launch.command[0], cwd, launch.environment)
+        self._check_count(caller)
         parent = await self._parent(launch.parent, caller)
         session = await self._intend(launch, program, cwd, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
@@ -100,6 +103,17 @@ class Launcher:
     def _now(self, session: Session) -> Session:
         lamp = self.fleet.lamps.get(session.id)
         return lamp.session if lamp else session
+
+    def _check_count(self, caller: Caller) -> None:
+        """TOO_MANY when this owner has as many living sessions as one may have; the dead never count."""
+        most = self.fleet.settings.sessions_per_owner
+        count = sum(1 for lamp in self.fleet.lamps.values() if lamp.session.owner == caller.name)
+        if most is not None and count >= most:
+            raise ConflictError(
+                Code.TOO_MANY,
+                f"{caller.name} has {count} sessions, and sessions_per_owner allows {most} at once",
+                "end some first: lamp ls shows them, lamp cleanup ends what is done",
+            )
 
     async def _parent(self, named: str | None, caller: Caller) -> Session | None:
         if named is None:
@@ -146,6 +160,7 @@ class Launcher:
             protected=launch.protect,
             keep_children=launch.keep_children,
             bound=launch.bound,
+            limits=launch.limits,
             key=key,
             facts=facts,
         )
@@ -319,6 +334,7 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "keep_children": session.keep_children,
         "bound": session.bound,
         "cgroup": settings.cgroup != "off",
+        "max_memory": session.limits.memory,
         "grace": settings.grace,
         "folder": fleet.folder(session.id),
         "socket": home.shim_socket(session.id),

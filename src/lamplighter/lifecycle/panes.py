@@ -29,6 +29,7 @@ from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)
 _MEETING_SECONDS = 20.0
+_LOOK_SECONDS = 1.0
 Killer = Callable[[str, set[tuple[int, int]], str | None], dict[str, Any]]
 
 
@@ -43,6 +44,7 @@ class Panes:
         self.keeping = keeping
         self._meetings: dict[str, Meeting] = {}
         self._looked_at = 0.0
+        self._looking_until = 0.0
         self._looking: asyncio.Task[None] | None = None
         fleet.lookers.append(self.look)
 
@@ -125,9 +127,12 @@ class Panes:
         if not any(lamp.session.driver is Driver.TMUX for lamp in self.fleet.lamps.values()):
             return
         if time.monotonic() - self._looked_at > fresh:
+            # A server that does not answer is not waited for by everybody: then the last count stands.
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.get_running_loop().create_task(self._count())
-            await asyncio.shield(self._looking)
+                self._looking_until = time.monotonic() + _LOOK_SECONDS
+            patience = max(0.0, self._looking_until - time.monotonic())
+            await asyncio.wait({self._looking}, timeout=patience)
 
     async def _count(self) -> None:
         lamps = [lamp for lamp in self.fleet.lamps.values() if lamp.session.driver is Driver.TMUX]

@@ -179,13 +179,14 @@ class Undertaker:
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
+        why = document.get("why") if intent is None else None
         await self._record(
             lamp,
             Ending(
                 at=document["ended_at"],
-                by=intent.by if intent else "itself",
-                reason=intent.reason if intent else "",
-                how=how,
+                by=intent.by if intent else DAEMON.name if why else "itself",
+                reason=intent.reason if intent else why or "",
+                how=How.KILLED if why else how,
                 exit=exit,
                 certificate=certificate,
             ),

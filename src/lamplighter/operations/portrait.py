@@ -11,6 +11,7 @@ from lamplighter.lifecycle.judgement import Assessment, Judgement
 from lamplighter.operations.views import (
     CertificateView,
     EndingView,
+    LimitsView,
     ProcessView,
     SessionDetail,
     Sessions,
@@ -42,7 +43,7 @@ class Portrait:
         return self._view(await self.judgement.assess_one(session))
 
     async def detail(self, session: Session) -> SessionDetail:
-        await self.judgement.gauge.measures(0.1)
+        await self.judgement.assess_one(session, 0.1)
         session = await self.fleet.now(session)  # it may have ended during that look
         found = await self.judgement.assess_one(session)
         lamp = self.fleet.lamps.get(session.id)
@@ -52,6 +53,8 @@ class Portrait:
             "command": list(session.command),
             "guarantee": "best_effort" if session.holder_lost else guarantee,
             "holder_lost": session.holder_lost,
+            "limits": _limits(session),
+            "warnings": self.judgement.warnings(session.id),
             "tree": [_process(stat) for stat in found.measure.processes],
             "children": self.fleet.children(session.id),
             "intent": _intent(session),
@@ -73,6 +76,7 @@ class Portrait:
             "processes": len(measure.processes),
             "memory": measure.memory,
             "cpu": round(measure.cpu, 2),
+            "quiet_for": round(found.quiet_for, 1) if session.alive else 0.0,
             "output": reading.offset if reading else session.facts.get("output", 0),
         }
         # Built without validation: the values are ours, and a list of a thousand is asked for often.
@@ -136,6 +140,11 @@ def _process(stat: proc.Stat) -> ProcessView:
         memory=stat.memory,
         cpu=stat.cpu,
     )
+
+
+def _limits(session: Session) -> LimitsView:
+    limits = session.limits
+    return LimitsView(idle=limits.idle, age=limits.age, memory=limits.memory)
 
 
 def _intent(session: Session) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lamplighter.domain.limits import choose
 from lamplighter.domain.session import Driver, Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
@@ -28,6 +29,15 @@ class StartSession(Request):
     )
     protect: bool = Field(default=False, description="no cleanup and no agent may end it")
     keep_children: bool = Field(default=False, description="when the command exits, let what it left behind go on")
+    idle_limit: str | None = Field(
+        default=None, description="end it when it has been quiet for this long: 30m, 8h; none for no limit"
+    )
+    max_age: str | None = Field(
+        default=None, description="end it when it is older than this: 2h, 3d; none for no limit"
+    )
+    max_memory: str | None = Field(
+        default=None, description="end it when its whole tree takes more than this: 500M, 2G; none for no limit"
+    )
     rows: int = Field(
         default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
     )
@@ -90,6 +100,9 @@ async def start_session(call: Call, request: StartSession) -> Started:
             cols=request.cols,
             umask=request.umask,
             bound=request.bound,
+            limits=choose(
+                call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory
+            ),
         ),
         call.caller,
         call.key,

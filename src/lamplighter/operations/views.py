@@ -47,6 +47,14 @@ class EndingView(Result):
     certificate: CertificateView
 
 
+class LimitsView(Result):
+    """What it may not pass; the patrol warns, asks and then ends it."""
+
+    idle: float | None = Field(description="seconds quiet")
+    age: float | None = Field(description="seconds alive")
+    memory: int | None = Field(description="bytes of the whole tree")
+
+
 class SessionView(Result):
     """One session as listings show it."""
 
@@ -75,6 +83,7 @@ class SessionView(Result):
     processes: int = Field(description="of the whole tree")
     memory: int = Field(description="resident bytes of the whole tree")
     cpu: float = Field(description="CPU seconds of the whole tree")
+    quiet_for: float = Field(description="seconds without output, input or work, the machine's sleep not counted")
     output: int = Field(description="bytes of output so far; also the newest cursor")
     exit: dict[str, Any] | None
     how: str | None = Field(description="how it ended")
@@ -90,6 +99,8 @@ class SessionDetail(SessionView):
 
     guarantee: str = Field(description="what a kill would prove here")
     holder_lost: bool = Field(description="its first holder was lost, so an end of it is best_effort")
+    limits: LimitsView
+    warnings: list[str] = Field(description="limits that it has passed, and for which it is about to be ended")
     tree: list[ProcessView]
     children: list[str] = Field(description="ids of the sessions it started")
     intent: dict[str, Any] | None

@@ -87,6 +87,16 @@ def keep_last_id(db: sqlite3.Connection, session: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES ('last_id', ?)", (session,))
 
 
+def tracks(db: sqlite3.Connection) -> str | None:
+    """What the patrol had seen of the living when it last wrote that down."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'tracks'").fetchone()
+    return str(row[0]) if row else None
+
+
+def keep_tracks(db: sqlite3.Connection, text: str) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('tracks', ?)", (text,))
+
+
 def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
     """Those of this boot, ended ones too, whose first shim was lost."""
     rows = db.execute("SELECT * FROM sessions WHERE holder_lost = 1 AND boot = ?", (boot,)).fetchall()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.holder import cgroup
+from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import end_marked
 
@@ -39,6 +40,13 @@ def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
     with engine(**({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
         made.guarantee = request.param
         yield made
+
+
+@pytest.fixture
+def timed() -> Iterator[tuple[Engine, Clockwork]]:
+    """An engine whose daemon goes by a clock that the test moves, and looks at its sessions all the time."""
+    with engine(PYTHONPATH=FOLDER, LAMPLIGHTER_PATROL="0.05s", LAMPLIGHTER_WARNING="30s") as made:
+        yield made, Clockwork(made.folder)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ STATUS: dict[Code, int] = {
     Code.NOT_FOUND: 4,
     Code.AMBIGUOUS: 4,
     Code.NAME_TAKEN: 5,
+    Code.TOO_MANY: 5,
     Code.ACTIVE: 5,
     Code.ENDED: 5,
     Code.KEY_REUSED: 5,

@@ -1,0 +1,55 @@
+"""What the end of a session's output says: whether it asks something, and whether it says anything new. Knows no log."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_ESCAPES = re.compile(
+    rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
+    rb"|[\x00-\x07\x0e-\x1f\x7f]"
+)
+# Back to the start of the line, up, to a place, or over what was there: how a spinner or a progress line is drawn.
+_REDRAW = re.compile(rb"\r(?![\r\n])|\x08|\x1b\[\d*[ABDFGK]|\x1b\[[\d;]*[HfJ]|\x1b[78M]")
+# What shells and interpreters end their prompt with: they take whatever comes, and ask nothing.
+_PROMPT = re.compile(r"[$#%>❯➜λ»›]\s*$|^(?:\.\.\.|In \[\d+\]:|\(\w+\)|:|--More--.*|\(END\))\s*$")
+_QUESTION = re.compile(
+    r"\?\s*(?:[\[(][^\])]*[\])])?\s*[:>›]?\s*$"  # Proceed? [Y/n]:
+    r"|[\[(](?:y(?:es)?/no?|y/n/\w+|yes/no/[^\])]*)[\])]\s*[:?>]?\s*$"
+    r"|\b(?:pass(?:word|phrase|code)|PIN|OTP|username|login)\b[^:]*:\s*$"
+    r"|\bpress (?:any key|enter|return)\b.*$",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_LONGEST = 200
+
+
+class Tail(NamedTuple):
+    """The last line of the output: as it reads, whether it is a shell's prompt, whether it asks."""
+
+    line: str
+    prompt: bool
+    asks: bool
+
+
+def tail_of(data: bytes) -> Tail:
+    """The end of some output. A prompt stands in a line that was not ended; a question can."""
+    lines = _ESCAPES.sub(b"", data.replace(b"\r\n", b"\n")).decode(errors="replace").split("\n")
+    unended = _overwritten(lines[-1]).strip()
+    line = unended or next((text.strip() for text in map(_overwritten, reversed(lines)) if text.strip()), "")
+    return Tail(line[-_LONGEST:], bool(unended and _PROMPT.search(unended)), bool(_QUESTION.search(line)))
+
+
+def _overwritten(line: str) -> str:
+    """What is left of a line that went back to its start."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def redraws(data: bytes) -> bool:
+    """Whether this goes back over what was written, as spinners do; a log only ever goes on."""
+    return bool(_REDRAW.search(data))
+
+
+def words_of(data: bytes) -> frozenset[str]:
+    """The words in it, without numbers, signs and glyphs: what a spinner does not change while it turns."""
+    return frozenset(_LETTERS.findall(_ESCAPES.sub(b" ", data).decode(errors="replace").lower()))

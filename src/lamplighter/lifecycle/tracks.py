@@ -1,0 +1,161 @@
+"""What was seen of each session over time: since when it has been busy, still, repeating itself, without its owner.
+
+All times are on the clock that neither jumps nor counts a suspended machine's sleep. Knows measures and meters; judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lamplighter.domain.lines import Tail, redraws, words_of
+from lamplighter.domain.verdict import BUSY_CPU
+from lamplighter.holder.meter import Reading
+from lamplighter.lifecycle.front import Front
+from lamplighter.lifecycle.gauge import Measure
+
+_TRICKLE = 0.0001
+_TICKS = 0.05
+_VOCABULARY = 1000
+_FRONT_SECONDS = 60.0
+_BEHIND_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Track:
+    """One session. What happened before `seen_at` is not known, and nothing is held against the session for it."""
+
+    seen_at: float
+    looked_at: float
+    busy_at: float
+    still_since: float
+    still_cpu: float = 0.0
+    offset: int = -1
+    offset_at: float = 0.0
+    typed: float = -1.0
+    typed_at: float = 0.0
+    front: Front | None = None
+    front_of: tuple[float, ...] = ()
+    front_at: float = 0.0
+    switches: int | None = None
+    woke_at: float | None = None
+    deep_since: float | None = None
+    tail: Tail | None = None
+    tail_offset: int = -1
+    told: int = 0
+    novel_at: float = 0.0
+    vocabulary: frozenset[str] = frozenset()
+    behind_at: float = 0.0
+    behind_cpu: float = 0.0
+    behind_rate: float | None = None
+    gone_since: float | None = None
+    warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
+
+    def see(self, now: float, measure: Measure, reading: Reading | None) -> None:
+        """Take in one look."""
+        self.looked_at = now
+        if measure.rate is not None and measure.rate >= BUSY_CPU:
+            self.busy_at = now
+        # Next to nothing over a long while is nothing: a timer that fires, a cursor that blinks.
+        if measure.cpu - self.still_cpu > _TICKS + _TRICKLE * (now - self.still_since):
+            self.still_since, self.still_cpu = now, measure.cpu
+        if reading is not None:
+            self._see_meter(now, reading)
+        self.deep_since = (self.deep_since or now) if measure.deep else None
+        if measure.front is not None:
+            self.front, self.front_of, self.front_at = measure.front, _key(measure, reading), now
+            self._see_sleeper(now, measure.front)
+        elif self.front_of != _key(measure, reading):
+            self.front = None
+        self._see_behind(measure)
+
+    def _see_meter(self, now: float, reading: Reading) -> None:
+        """When it printed and was typed to, as noticed here; before the first look only its shim knows."""
+        typed = reading.typed or reading.last_input
+        if reading.offset != self.offset:
+            self.offset_at = now if self.offset >= 0 else 0.0 if reading.heard else self.seen_at
+        if typed != self.typed:
+            self.typed_at = now if self.typed >= 0 else 0.0 if reading.typed or not typed else self.seen_at
+        self.offset, self.typed = reading.offset, typed
+
+    def _see_behind(self, measure: Measure) -> None:
+        """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it."""
+        if self.front is None:
+            self.behind_rate, self.behind_at = None, 0.0
+        elif measure.at - self.behind_at >= _BEHIND_SECONDS:
+            drawn = sum(stat.cpu for stat in measure.processes if self.front and stat.pid == self.front.pid)
+            spent, span = measure.cpu - drawn - self.behind_cpu, measure.at - self.behind_at
+            self.behind_rate = max(0.0, spent / span) if self.behind_at else None
+            self.behind_at, self.behind_cpu = measure.at, measure.cpu - drawn
+
+    def _see_sleeper(self, now: float, front: Front) -> None:
+        if front.switches is not None and self.switches is not None and front.switches != self.switches:
+            self.woke_at = now
+        self.switches = front.switches
+
+    def is_front_known(self, now: float, measure: Measure | None, reading: Reading | None) -> bool:
+        """Nothing has moved since it was looked for, and that is not long ago."""
+        return (
+            self.front is not None
+            and measure is not None
+            and now - self.front_at < _FRONT_SECONDS
+            and self.front_of == _key(measure, reading)
+        )
+
+    def hear(self, now: float, data: bytes, offset: int) -> None:
+        """Take in output: is there a word that was not there before? A log is always new."""
+        words = words_of(data)
+        if not redraws(data) or not words <= self.vocabulary:
+            self.novel_at = now
+        self.vocabulary = words if len(self.vocabulary) > _VOCABULARY else self.vocabulary | words
+        self.told = offset
+
+    def saved(self) -> list[float]:
+        return [self.busy_at, self.still_since, self.still_cpu]
+
+
+def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
+    return measure.cpu, len(measure.processes), *((reading.offset, reading.typed) if reading else ())
+
+
+def restored(saved: list[float], now: float, at: float, cpu: float) -> Track:
+    """From what an earlier daemon wrote down at `at`; what was computed since then counts as having been computed just now."""
+    busy_at, still_since, still_cpu = saved
+    spent, span = max(0.0, cpu - still_cpu), max(0.0, now - at)
+    track = Track(
+        seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
+    )
+    if spent > _TICKS + BUSY_CPU * span:
+        track.busy_at = now
+    return track
+
+
+class Tracks:
+    def __init__(self) -> None:
+        self.tracks: dict[str, Track] = {}
+        self._saved: dict[str, list[float]] = {}
+        self._saved_at = 0.0
+
+    def of(self, session: str, now: float, cpu: float) -> Track:
+        track = self.tracks.get(session)
+        if track is None:
+            saved = self._saved.pop(session, None)
+            if saved is not None and self._saved_at <= now:
+                track = restored(saved, now, self._saved_at, cpu)
+            else:
+                track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
+            self.tracks[session] = track
+        return track
+
+    def keep(self, sessions: set[str]) -> None:
+        """Forget the others."""
+        self.tracks = {name: track for name, track in self.tracks.items() if name in sessions}
+
+    # -- across daemons
+
+    def document(self, boot: str, now: float) -> dict[str, Any]:
+        return {"boot": boot, "at": now, "tracks": {name: track.saved() for name, track in self.tracks.items()}}
+
+    def restore(self, document: dict[str, Any], boot: str) -> None:
+        if document.get("boot") == boot:
+            self._saved, self._saved_at = document["tracks"], float(document["at"])
