@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +392,71 @@ def test_shim_and_keeper_both_lost(lit: Engine, tmux: OwnTmux, mark: str) -> Non
     assert wait_until(lambda: lit.show(session)["state"] == "ended", 30)
     assert none_left(mark)
     assert wait_until(lambda: tmux.sessions() == [])
+
+
+def test_a_server_that_does_not_answer_holds_nobody_up(lit: Engine, tmux: OwnTmux, mark: str) -> None:
+    session = lit.escapees("deaf", "daemon", mark=mark, name="work", tmux=True, environment=tmux.environment)["id"]
+    server = tmux.server()
+    assert server is not None
+    os.kill(server[0], signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        assert [one["name"] for one in lit.call("list_sessions")["sessions"]] == ["work"]
+        assert lit.show(session)["state"] == "running"
+        assert time.monotonic() - began < 8
+        with pytest.raises(LampError) as caught:
+            tmux.start(lit, "cat", name="other")
+        assert caught.value.code is Code.START_FAILED
+        assert "did not answer" in caught.value.message
+        ended = lit.call("kill_session", session=session, force=True, grace="0.2s")
+        assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+        assert none_left(mark)
+    finally:
+        os.kill(server[0], signal.SIGCONT)
+    assert wait_until(lambda: tmux.sessions() == [])
+
+
+def test_a_pane_that_is_made_anew_is_the_users(lit: Engine, tmux: OwnTmux) -> None:
+    tmux.start(lit, "cat", name="work")
+    tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
+    tmux.ask("respawn-pane", "-k", "-t", "work", "exec sleep 500")
+    lit.call("wait_session", session="work", until="ended", timeout="20s")
+    tmux.start(lit, "cat", name="second")
+    os.kill(int(tmux.say("#{pane_pid}", "second")), signal.SIGKILL)  # its relay
+    lit.call("wait_session", session="second", until="ended", timeout="20s")
+    assert "mine" in tmux.sessions()
+    assert "second" not in tmux.sessions()
+
+
+def test_strangers_at_the_meeting_change_nothing(lit: Engine, tmux: OwnTmux) -> None:
+    """Those who say nothing, those who lie, and those who bring what is not theirs."""
+    lit.call("get_status")
+    guests: list[socket.socket] = []
+    done = threading.Event()
+
+    def disturb() -> None:
+        while not done.is_set():
+            for path in (lit.folder / "run" / "p").iterdir():
+                for message in (b"", b"tap", b"pane\0TERM=lies"):
+                    guest = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    guests.append(guest)
+                    with suppress(OSError):
+                        guest.connect(str(path))
+                        if message:
+                            socket.send_fds(guest, [message], [0, 1] if message[:1] == b"p" else [0])
+
+    with ThreadPoolExecutor(1) as pool:
+        disturbing = pool.submit(disturb)
+        try:
+            for number in range(3):
+                session = tmux.start(lit, "sh", "-c", "echo term is $TERM; cat", name=f"job-{number}")["id"]
+                lit.call("wait_session", session=session, until="text=term is tmux", timeout="20s")
+        finally:
+            done.set()
+        disturbing.result()
+    assert guests
+    for guest in guests:
+        guest.close()
 
 
 # -- a server inside a session

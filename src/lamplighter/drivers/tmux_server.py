@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,26 +70,28 @@ class Server:
         """What `tmux ARGUMENTS` prints on this server; TmuxError with its own words when it fails."""
         program = tmux_program()
         chosen: dict[str, Any] = {"env": _environment()} if setting is None else setting.options()
-        process = await asyncio.create_subprocess_exec(
-            program,
-            "-u",  # to a client that is not known to read UTF-8, tmux writes _ for a tab
-            "-S",
-            self.socket,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            **chosen,
-        )
-        try:
-            output, said = await asyncio.wait_for(process.communicate(given), _SECONDS)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            raise SilentError(f"tmux {arguments[0]} did not answer") from None
-        if process.returncode:
-            raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")
-        return output.decode(errors="replace")
+        # Files and no pipes: tmux hands them to its server, and a pipe that a server without an answer has open never ends.
+        with _memory(given) as source, _memory() as output, _memory() as said:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                "-u",  # to a client that is not known to read UTF-8, tmux writes _ for a tab
+                "-S",
+                self.socket,
+                *arguments,
+                stdin=source,
+                stdout=output,
+                stderr=said,
+                **chosen,
+            )
+            try:
+                await asyncio.wait_for(process.wait(), _SECONDS)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+                raise SilentError(f"tmux {arguments[0]} did not answer") from None
+            if process.returncode:
+                raise TmuxError(_text(said).strip() or f"tmux {arguments[0]} failed")
+            return _text(output)
 
     async def panes(self) -> list[Pane]:
         """Every pane of every session; none when no server runs."""
@@ -99,6 +102,24 @@ class Server:
         except TmuxError:
             return []
         return [_pane(line.split("\t")) for line in text.splitlines() if line.count("\t") >= 10]
+
+
+@contextlib.contextmanager
+def _memory(data: bytes = b"") -> Generator[int]:
+    """A file in memory, to be read from its beginning."""
+    descriptor = os.memfd_create("lamplighter-tmux")
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
 
 def _pane(fields: list[str]) -> Pane:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lamplighter.drivers.tmux_server import Server, Setting, TmuxError, is_socket
+from lamplighter.drivers.tmux_server import Server, Setting, SilentError, TmuxError, is_socket
 from lamplighter.holder import relay
 
 _SESSION_MARK, _PANE_MARK = "@lamplighter", "@lamplighter-pane"
@@ -50,11 +50,14 @@ def tmux_name(name: str) -> str:
 
 
 async def find_marked(server: Server) -> list[Marked]:
-    """Every pane of every session that was made for one of ours; none when no server runs."""
+    """Every pane of every session that was made for one of ours; none when no server runs. SilentError when one does
+    not answer."""
     if not is_socket(server.socket):
         return []
     try:
         text = await server.run("list-panes", "-a", "-F", _FORM)
+    except SilentError:
+        raise  # it is there, and does not say
     except TmuxError:
         return []
     rows = [line.split("\t", 7) for line in text.splitlines()]

@@ -25,29 +25,44 @@ class Meeting:
         self.path = path
         self.told: dict[str, str] = {}
         self.brought: dict[str, int] = {}
+        self._relay = self._server = 0
+        self._complete = asyncio.Event()
         self._guests: list[socket.socket] = []
         self._listener = _listen(path)
 
     async def wait(self, relay: int, server: int) -> None:
-        """Until all of it was brought: by the relay of this pid, and by a child of this server."""
+        """Until all of it was brought: by the relay of this pid, and by a child of this server. Nobody has to wait for a guest
+        who says nothing."""
+        self._relay, self._server = relay, server
         loop = asyncio.get_running_loop()
-        while not {"pane", "relay", "output"} <= self.brought.keys():
-            guest, _ = await loop.sock_accept(self._listener)
-            self._guests.append(guest)
-            await _readable(guest)
-            with contextlib.suppress(OSError):  # it went away again; if it is one of ours, it comes back
-                message, descriptors, _, _ = socket.recv_fds(guest, _LONGEST, _DESCRIPTORS)
-                self._take(guest, message, descriptors, relay, server)
+        loop.add_reader(self._listener, self._accept)
+        try:
+            await self._complete.wait()
+        finally:
+            for sock in (self._listener, *self._guests):
+                loop.remove_reader(sock)
 
-    def _take(self, guest: socket.socket, message: bytes, descriptors: list[int], relay: int, server: int) -> None:
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            guest, _ = self._listener.accept()
+            self._guests.append(guest)
+            asyncio.get_running_loop().add_reader(guest, self._hear, guest)
+
+    def _hear(self, guest: socket.socket) -> None:
+        asyncio.get_running_loop().remove_reader(guest)
+        with contextlib.suppress(OSError):  # it went away again; if it is one of ours, it comes back
+            message, descriptors, _, _ = socket.recv_fds(guest, _LONGEST, _DESCRIPTORS)
+            self._take(message, descriptors, *peer_of(guest))
+        if {"pane", "relay", "output"} <= self.brought.keys():
+            self._complete.set()
+
+    def _take(self, message: bytes, descriptors: list[int], pid: int, uid: int) -> None:
         kind, *told = message.split(b"\0")
-        pid, uid = peer_of(guest)
         stat = proc.read_stat(pid)
-        invited = (
-            uid == os.getuid() and stat is not None and (pid if kind == b"pane" else stat.parent) in (relay, server)
-        )
+        invited = kind == b"pane" and pid == self._relay
+        invited = invited or (kind == b"tap" and stat is not None and stat.parent == self._server)
         names = {b"pane": ("pane", "relay"), b"tap": ("output",)}.get(kind, ())
-        if not invited or len(names) != len(descriptors):
+        if not invited or uid != os.getuid() or len(names) != len(descriptors):
             for descriptor in descriptors:
                 os.close(descriptor)
             return
@@ -92,12 +107,3 @@ def _listen(path: str) -> socket.socket:
     sock.setblocking(False)
     os.rename(draft, path)
     return sock
-
-
-async def _readable(sock: socket.socket) -> None:
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sock.fileno(), ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(sock.fileno())

@@ -61,7 +61,10 @@ class Panes:
         self.settle(session.id)
         meeting = self._meetings[session.id] = Meeting(self.fleet.settings.home.pane_socket(session.id))
         server = Server(session.place["socket"])
-        place = await locate(server, session.id) or await self._make(server, session, orders, meeting.path)
+        try:
+            place = await locate(server, session.id) or await self._make(server, session, orders, meeting.path)
+        except TmuxError as error:
+            raise _refused(session, error) from None
         try:
             await asyncio.wait_for(meeting.wait(place.relay, place.server), _MEETING_SECONDS)
         except TimeoutError:
@@ -83,7 +86,7 @@ class Panes:
                 place = await make(server, session.id, name, meeting, (orders["rows"], orders["cols"]), setting)
             except TmuxError as error:
                 if not is_name_taken(error):
-                    raise _refused(session, error) from None
+                    raise
                 # Made by a daemon that died before it could know, perhaps; else it is the user's.
                 place = await locate(server, session.id)
                 if place is None and session.place["named"]:
@@ -116,7 +119,7 @@ class Panes:
         """Where it is by now, also when somebody has renamed it; what was known last when tmux does not say."""
         try:
             found = await locate(Server(session.place["socket"]), session.id)
-        except LampError:
+        except (LampError, TmuxError):
             found = None
         return {**session.place, **(found.document() if found else {})}
 
@@ -140,8 +143,8 @@ class Panes:
         for socket in {lamp.session.place.get("socket", "") for lamp in lamps}:
             try:
                 found = await find_marked(Server(socket))
-            except LampError:
-                return  # there is no tmux any more to ask
+            except (LampError, TmuxError):
+                return  # there is no tmux any more to ask, or none that answers
             for marked in found:
                 if marked.own:
                     people[marked.owner] = people.get(marked.owner, 0) + marked.attached
@@ -195,7 +198,8 @@ class Panes:
         server = Server(session.place.get("socket", ""))
         try:
             found = [marked for marked in await find_marked(server) if marked.owner == session.id]
-        except LampError:
+        except (LampError, TmuxError) as error:
+            log.warning("what tmux has of %s is not known: %s", session.id, error)
             return []
         for marked in found:
             if marked.own:
