@@ -75,9 +75,13 @@ def format_size(size: float) -> str:
     return f"{size:.3g} TB"
 
 
-def words_for(limit: str, value: float) -> str:
-    """A limit as a reason names it."""
-    shown = format_size(value) if limit == "memory" else format_duration(value)
-    return {"idle": "idle limit", "age": "age limit", "memory": "memory limit", "orphan": "orphan grace"}[
-        limit
-    ] + f" of {shown}"
+def breach_words(limit: str, allowed: float, reached: float) -> str:
+    """Why a session is ended, naming the limit that it passed."""
+    if limit == "memory":
+        return f"memory limit of {format_size(allowed)} passed: {format_size(reached)}"
+    most, now = format_duration(allowed), format_duration(reached)
+    return {
+        "idle": f"idle limit of {most} passed: quiet for {now}",
+        "age": f"age limit of {most} passed: {now} old",
+        "orphan": f"orphan grace of {most} passed: orphaned for {now}",
+    }[limit]

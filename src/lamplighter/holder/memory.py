@@ -69,12 +69,13 @@ class MemoryLimit:
         """What to poll that descriptor for."""
         return select.POLLIN if self.folder else select.POLLPRI
 
-    def drain(self, descriptor: int) -> None:
+    def is_passed(self, descriptor: int) -> bool:
+        """What the descriptor became ready for. In v1 the word comes before the deed: nobody is ended and counted yet."""
         with contextlib.suppress(OSError):
             if self.folder:
-                os.read(descriptor, 8)
-            else:
-                os.pread(descriptor, 4096, 0)
+                return bool(os.read(descriptor, 8))
+            os.pread(descriptor, 4096, 0)  # or it stays ready
+        return self.kills() > 0
 
     def kills(self) -> int:
         """How many processes the kernel has ended for it."""

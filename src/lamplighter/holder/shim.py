@@ -371,10 +371,9 @@ class Shim:
             self._abandon(pane.CLOSED)
 
     def _check_memory(self, descriptor: int) -> None:
-        """The kernel has ended something of it: the session has passed its limit, and ends."""
+        """The kernel lets it have no more, and ends something of it: the session has passed its limit, and ends."""
         assert self.memory is not None
-        self.memory.drain(descriptor)
-        if self.memory.kills():
+        if self.memory.is_passed(descriptor):
             self.memory_watch = None
             self._abandon(self.memory.why)
 

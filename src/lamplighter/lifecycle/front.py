@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from lamplighter.domain.verdict import Rest
 from lamplighter.holder import proc
 
-_READ = {"x86_64": "0", "aarch64": "63", "riscv64": "63"}.get(platform.machine())
+# The system calls that tell what a process is at, by their numbers here.
+_CALLS = {
+    "x86_64": {"0": "read", "61": "wait", "247": "wait", "35": "sleep", "230": "sleep"},
+    "aarch64": {"63": "read", "260": "wait", "95": "wait", "101": "sleep", "115": "sleep"},
+}.get(platform.machine())
 _TTY_WAITS = ("wait_woken", "n_tty_read")
 _SETTLED_TICKS = 60 * os.sysconf("SC_CLK_TCK")
 
@@ -67,7 +71,7 @@ def _start(stat: proc.Stat) -> int:
 def _awaited(stat: proc.Stat, by_parent: dict[int, list[proc.Stat]]) -> proc.Stat | None:
     """The last one of a chain of processes each of which waits for the next; None when this one does not wait for a child."""
     leaf = None
-    while stat.pid in by_parent and "do_wait" in _wait_channel(stat.pid):
+    while stat.pid in by_parent and _at(stat.pid) == "wait":
         leaf = stat = max(by_parent[stat.pid], key=_start)
     return leaf
 
@@ -86,25 +90,37 @@ def _behind(leaf: proc.Stat) -> Front:
 
 
 def _rest_of(stat: proc.Stat) -> Front:
-    name, waits = _name(stat.pid), _wait_channel(stat.pid)
-    if "nanosleep" in waits:
+    name, at = _name(stat.pid), _at(stat.pid)
+    if at == "sleep":
         return Front(Rest.TIMER, stat.pid, name, sleeps=True, switches=_switches(stat.pid))
-    if _reads_input(stat.pid, waits):
+    if at == "input":
         return Front(Rest.INPUT, stat.pid, name)
     if _takes_keys(stat.pid):
         return Front(Rest.KEYS, stat.pid, name)
     return Front(Rest.OTHER, stat.pid, name)
 
 
-def _reads_input(pid: int, waits: str) -> bool:
-    """Whether it is in a read of its standard input: by the system call, where we may see it; else by what it has open."""
-    call = _text(pid, "syscall").split()
-    if call and _READ is not None:
-        return call[0] == _READ and len(call) > 1 and call[1] == "0x0"
+def _at(pid: int) -> str:
+    """What its main thread is at: wait (for a child), sleep (until a time), input (a read of its standard input), or other.
+
+    By the system call it is in, where we may see that; else by where in the kernel it waits, and by what it has open.
+    """
+    words = _text(pid, "syscall").split()
+    if words and _CALLS is not None:
+        call = _CALLS.get(words[0], "other")
+        if call == "read":
+            return "input" if words[1:2] == ["0x0"] else "other"
+        return call
+    waits = _text(pid, "wchan")
+    if "do_wait" in waits:
+        return "wait"
+    if "nanosleep" in waits:
+        return "sleep"
     source = _input_of(pid)
     if "pipe_read" in waits:
-        return source.startswith("pipe:")
-    return waits in _TTY_WAITS and source.startswith("/dev/") and not _has_sockets(pid)
+        return "input" if source.startswith("pipe:") else "other"
+    reads = waits in _TTY_WAITS and source.startswith("/dev/") and not _has_sockets(pid)
+    return "input" if reads else "other"
 
 
 def _takes_keys(pid: int) -> bool:
@@ -142,10 +158,6 @@ def _switches(pid: int) -> int | None:
         if line.startswith("voluntary_ctxt_switches:"):
             return int(line.split()[1])
     return None
-
-
-def _wait_channel(pid: int) -> str:
-    return _text(pid, "wchan")
 
 
 def _text(pid: int, name: str) -> str:

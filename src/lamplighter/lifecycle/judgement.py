@@ -27,7 +27,7 @@ _HEARD = 4096
 _AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assessment:
     """One session at one look. `quiet_for` is seconds without a sign of life, not counting the machine's sleep."""
 
@@ -53,6 +53,7 @@ class Judgement:
         self.tracks = Tracks()
         settings = fleet.settings
         self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
+        self._since = fleet.clock.monotonic()
         self._seen: dict[str, float] = {}
         gauge.curious = self._is_curious
 
@@ -116,11 +117,16 @@ class Judgement:
         for name, measure in measures.items():
             if self._seen.get(name) != measure.at:
                 self._seen[name] = measure.at
-                track = self.tracks.of(name, measure.when, measure.cpu)
+                track = self.tracks.of(name, measure.when, measure.cpu, self._born(name))
                 track.see(measure.when, measure, self.fleet.reading(name))
         if len(self._seen) > 2 * len(measures) + 100:
             self._seen = {name: self._seen[name] for name in measures}
             self.tracks.keep(set(measures))
+
+    def _born(self, session: str) -> float | None:
+        lamp = self.fleet.lamps.get(session)
+        awake_at = lamp.session.facts.get("awake_at") if lamp else None
+        return awake_at if awake_at is not None and awake_at >= self._since else None
 
     def _is_curious(self, lamp: Lamp) -> bool:
         """What it waits for matters once it is quiet, and is known until something moves."""
@@ -194,7 +200,10 @@ class Judgement:
         )
 
     def age_of(self, session: Session) -> float:
-        """By the machine's own count where there is one: the wall clock can be set."""
+        """Not counting the machine's sleep, where that is known; never by the wall clock, which can be set."""
+        awake_at = session.facts.get("awake_at")
+        if awake_at is not None:
+            return max(0.0, self.fleet.clock.monotonic() - awake_at)
         if session.main is not None:
             return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
         return max(0.0, self.fleet.clock.now() - session.created_at)

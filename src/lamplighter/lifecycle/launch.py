@@ -162,7 +162,7 @@ class Launcher:
             bound=launch.bound,
             limits=launch.limits,
             key=key,
-            facts=facts,
+            facts={"awake_at": self.fleet.clock.monotonic(), **facts},
         )
         self._make_folder(session.id)
         if not write_file(

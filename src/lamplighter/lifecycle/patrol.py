@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lamplighter.domain.limits import words_for
+from lamplighter.domain.limits import breach_words
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.session import Kind
 from lamplighter.domain.states import State
@@ -42,9 +42,7 @@ class Breach:
 
     @property
     def reason(self) -> str:
-        return (
-            f"{words_for(self.limit, self.allowed)} passed: {words_for(self.limit, self.reached).rpartition(' of ')[2]}"
-        )
+        return breach_words(self.limit, self.allowed, self.reached)
 
 
 class Patrol:
@@ -70,6 +68,8 @@ class Patrol:
                 await self.round()
             except UnavailableError as error:
                 log.error("the patrol could not write: %s", error)
+            except Exception:  # a fault in one round must not end all the others
+                log.exception("a round of the patrol failed")
             await asyncio.sleep(self._pause())
 
     def _pause(self) -> float:

@@ -119,13 +119,13 @@ def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
 
 
 def restored(saved: list[float], now: float, at: float, cpu: float) -> Track:
-    """From what an earlier daemon wrote down at `at`; what was computed since then counts as having been computed just now."""
+    """From what was known at `at`; whatever was computed since then counts as having been computed just now."""
     busy_at, still_since, still_cpu = saved
     spent, span = max(0.0, cpu - still_cpu), max(0.0, now - at)
     track = Track(
         seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
     )
-    if spent > _TICKS + BUSY_CPU * span:
+    if spent > _TICKS + _TRICKLE * span:
         track.busy_at = now
     return track
 
@@ -136,12 +136,15 @@ class Tracks:
         self._saved: dict[str, list[float]] = {}
         self._saved_at = 0.0
 
-    def of(self, session: str, now: float, cpu: float) -> Track:
+    def of(self, session: str, now: float, cpu: float, born: float | None) -> Track:
+        """`born`: when it started, if that was under our eyes."""
         track = self.tracks.get(session)
         if track is None:
             saved = self._saved.pop(session, None)
             if saved is not None and self._saved_at <= now:
                 track = restored(saved, now, self._saved_at, cpu)
+            elif born is not None and born <= now:
+                track = restored([born, born, 0.0], now, born, cpu)
             else:
                 track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
             self.tracks[session] = track

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
 from lamplighter.frontends.cli.text import age, ago, clean, command_line, counted, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof
@@ -42,6 +43,7 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
         ),
         ("output", f"{size(session['output'])}, last {ago(session['last_output_at'], now)}"),
         ("input", f"last {ago(session['last_input_at'], now)}"),
+        ("limits", _limits(session["limits"])),
         ("attached", str(session["attached"])),
         ("guarantee", clean(session["guarantee"])),
         ("log", clean(session["folder"])),
@@ -60,6 +62,7 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
 def _marks(session: dict[str, Any]) -> list[tuple[str, str]]:
     """What is out of the ordinary about it."""
     marks = [
+        *(("warned", f"{clean(reason)}; it is about to be ended") for reason in session["warnings"]),
         ("protected", "yes: no cleanup and no agent may end it") if session["protected"] else None,
         ("kept", "what it leaves behind goes on") if session["keep_children"] else None,
         ("holder", "its first holder was lost, so an end of it is best_effort") if session["holder_lost"] else None,
@@ -69,6 +72,15 @@ def _marks(session: dict[str, Any]) -> list[tuple[str, str]]:
         ("exit", exit_words(session["exit"])) if session["exit"] and not session["ending"] else None,
     ]
     return [mark for mark in marks if mark]
+
+
+def _limits(limits: dict[str, Any]) -> str:
+    shown = [
+        f"idle {format_duration(limits['idle'])}" if limits["idle"] else "",
+        f"age {format_duration(limits['age'])}" if limits["age"] else "",
+        f"memory {size(limits['memory'])}" if limits["memory"] else "",
+    ]
+    return ", ".join(word for word in shown if word) or "none"
 
 
 def _processes(tree: list[dict[str, Any]]) -> Forest:

@@ -21,7 +21,7 @@ _VERDICTS = {
     "finished": "dim",
     "ended": "dim",
 }
-_TITLES = ("id", "name", "state", "verdict", "age", "memory", "cpu", "procs", "command")
+_TITLES = ("id", "name", "verdict", "because", "age", "memory", "cpu", "procs", "command")
 _RIGHT = ("age", "memory", "cpu", "procs")
 _FIRST_STEPS = (
     ("lamp start -- claude", "start an agent, or any command, as a session"),
@@ -31,6 +31,9 @@ _FIRST_STEPS = (
 
 
 def verdict(session: Session) -> Span:
+    """Its verdict; its state where that says more."""
+    if session["state"] in ("starting", "ending"):
+        return session["state"], "warn"
     return clean(session["verdict"]), _VERDICTS.get(session["verdict"], "")
 
 
@@ -43,8 +46,8 @@ def _row(session: Session, now: float) -> list[Span | str]:
     return [
         clean(session["id"]),
         (clean(session["name"]), "strong"),
-        (clean(session["state"]), "warn" if session["state"] == "ending" else ""),
         verdict(session),
+        (clean(session["evidence"][0]) if session["evidence"] else "-", "dim"),
         age(session, now),
         size(session["memory"]),
         cpu(session["cpu"]),

@@ -1,0 +1,109 @@
+"""The rules of the verdict, by themselves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamplighter.domain.lines import Tail, redraws, tail_of, words_of
+from lamplighter.domain.verdict import ACTIVE, Evidence, Rest, Thresholds, Verdict, judge
+
+LIMITS = Thresholds()
+LONG = 100_000.0
+STILL = Evidence(processes=1, cpu_rate=0.0, still_for=LONG, output_age=LONG, age=LONG, rest=Rest.INPUT, front="it")
+
+
+def verdict(seen: Evidence) -> Verdict:
+    return judge(seen, LIMITS)[0]
+
+
+def test_no_processes_is_unknown() -> None:
+    assert verdict(Evidence(age=LONG)) is Verdict.UNKNOWN
+
+
+def test_not_measured_is_unknown() -> None:
+    assert verdict(Evidence(processes=1, age=LONG, rest=Rest.KEYS, still_for=LONG)) is Verdict.UNKNOWN
+
+
+ages = st.none() | st.floats(0, LONG)
+evidence = st.builds(
+    Evidence,
+    leftovers=st.just(False),
+    processes=st.integers(0, 5),
+    cpu_rate=st.none() | st.floats(0, 2),
+    behind_rate=st.none() | st.floats(0, 2),
+    cpu_age=ages,
+    still_for=st.floats(0, LONG),
+    output_age=ages,
+    input_age=ages,
+    repeats_for=st.floats(0, LONG),
+    age=st.floats(0, LONG),
+    rest=st.none() | st.sampled_from(Rest),
+    front=st.just("it"),
+    sleeps=st.booleans(),
+    background=st.none() | st.just("job"),
+    woke_age=ages,
+    deep_for=st.floats(0, LONG),
+    tail=st.none() | st.builds(Tail, st.text(max_size=5), st.booleans(), st.booleans()),
+    terminal=st.booleans(),
+    closed=st.booleans(),
+    gone=st.none() | st.just("its parent is gone"),
+)
+
+
+@given(evidence)
+def test_what_cannot_be_known_is_never_at_rest(seen: Evidence) -> None:
+    if seen.processes == 0 or (seen.cpu_rate is None and not seen.cpu_age):
+        assert verdict(seen) in ACTIVE
+
+
+@given(evidence)
+def test_what_computes_is_working(seen: Evidence) -> None:
+    if seen.processes and seen.cpu_rate is not None and seen.cpu_rate >= 0.25:
+        assert verdict(seen) is Verdict.WORKING
+
+
+@given(evidence)
+def test_nothing_is_at_rest_that_moved_a_moment_ago(seen: Evidence) -> None:
+    moved = any(age is not None and age < LIMITS.quiet for age in (seen.output_age, seen.input_age, seen.age))
+    if moved and seen.repeats_for < LIMITS.spin:
+        assert verdict(seen) in ACTIVE
+
+
+@given(evidence)
+def test_what_waits_for_a_child_is_not_idle(seen: Evidence) -> None:
+    if seen.rest is Rest.CHILD:
+        assert verdict(seen) is not Verdict.IDLE
+
+
+@given(evidence)
+def test_every_verdict_says_why(seen: Evidence) -> None:
+    found, words = judge(seen, LIMITS)
+    assert words or found is Verdict.WORKING
+
+
+@pytest.mark.parametrize(
+    ("data", "prompt", "asks"),
+    [(b"user@host:~$ ", True, False), (b"\x1b[?2004h\x1b[01;32mme\x1b[0m# ", True, False), (b">>> ", True, False),
+     (b"mysql> ", True, False), (b"In [3]: ", True, False), (b"Name: ", False, False), (b"Continue? [Y/n] ", False, True),
+     (b"Are you sure (yes/no/[fingerprint])? ", False, True), (b"Proceed? (y/n)\r\n", False, True),
+     (b"[sudo] password for me: ", False, True), (b"Press any key to continue . . .", False, True),
+     (b"\rold\rOverwrite? ", False, True), (b"done.\r\n", False, False), (b"", False, False)],
+)  # fmt: skip
+def test_the_end_of_output_is_read_as_a_person_would(data: bytes, prompt: bool, asks: bool) -> None:
+    found = tail_of(b"something before\r\n" + data)
+    assert (found.prompt, found.asks) == (prompt, asks)
+
+
+@given(st.binary(max_size=300))
+def test_any_output_can_be_read(data: bytes) -> None:
+    tail_of(data)
+    redraws(data)
+    words_of(data)
+
+
+def test_a_log_does_not_redraw_and_a_spinner_does() -> None:
+    assert not redraws(b"GET / 200\r\r\nGET / 200\r\n")
+    assert redraws(b"\r\x1b[2K| thinking")
+    assert words_of("\r\x1b[2K⠋ Thinking… (12s)".encode()) == words_of("\r\x1b[2K⠙ Thinking… (907s)".encode())

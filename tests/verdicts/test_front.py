@@ -1,0 +1,60 @@
+"""What a process waits for, also where its system calls may not be seen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from lamplighter.domain.verdict import Rest
+from lamplighter.holder import proc
+from lamplighter.lifecycle import front
+from lamplighter.testing.processes import wait_until
+
+
+@contextmanager
+def running(*command: str, stdin: int = subprocess.PIPE) -> Iterator[int]:
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield process.pid
+        finally:
+            for stat in (*tree(process.pid), None):
+                if stat is not None:
+                    os.kill(stat.pid, 9)
+
+
+def tree(pid: int) -> list[proc.Stat]:
+    processes = proc.scan()
+    found = proc.descendants(processes, {pid})
+    return [processes[pid], *found.values()] if pid in processes else list(found.values())
+
+
+CASES = {
+    "reads a pipe": (("cat",), Rest.INPUT),
+    "sleeps": (("sleep", "60"), Rest.TIMER),
+    "waits for a child": (("sh", "-c", "sleep 60; true"), Rest.CHILD),
+    "waits for a child that reads": (("sh", "-c", "cat; true"), Rest.INPUT),
+}
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["system call", "wait channel"])
+@pytest.mark.parametrize("case", CASES)
+def test_what_it_waits_for(case: str, seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not seen:
+        monkeypatch.setattr(front, "_CALLS", None)
+    command, expected = CASES[case]
+    with running(*command) as pid:
+
+        def rest() -> Rest | None:
+            found = front.find_front(tree(pid), pid)
+            return found.rest if found else None
+
+        assert wait_until(lambda: rest() is expected, 10), rest()
+
+
+def test_nothing_is_in_front_of_nothing() -> None:
+    assert front.find_front([], 1) is None
+    assert front.halted([], 1) is None
