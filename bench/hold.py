@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -13,6 +15,7 @@ from bench.scale import Scale
 from bench.table import Row, Sample, Target
 
 _MEGA = 1e6
+_FACTS = ["ppid", "status", "cpu_times", "memory_info", "create_time"]
 _STALE_SECONDS = 2.2  # the daemon looks at /proc again when its last look is older than two seconds
 
 
@@ -27,6 +30,7 @@ def measure(scale: Scale) -> Iterator[Row]:
         yield from _memory(scale, ours, server)
         yield from _idle(scale, ours, server)
         yield from _listing(scale, ours, server)
+        yield from _verdicts(scale, ours)
 
 
 def _memory(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
@@ -69,6 +73,34 @@ def _listing(scale: Scale, ours: Lamps, server: Tmux) -> Iterator[Row]:
         time.sleep(_STALE_SECONDS)
         stale.append(_list(ours)[0])
     yield Row(f"{name}, the first in a while", Sample(stale, "ms"))
+
+
+def _verdicts(scale: Scale, ours: Lamps) -> Iterator[Row]:
+    """A look at every process and a verdict on every session, and the answer of it; against a pass over the same processes that
+    reads what a verdict needs, in a fresh Python each time, as psutil keeps what it has read before."""
+    cpus: list[float] = []
+    passes: list[float] = []
+    bare: list[float] = []
+    for _ in range(scale.looks):
+        time.sleep(_STALE_SECONDS)
+        cpus.append(_list(ours)[1])
+        passes.append(_psutil_pass(_FACTS))
+        bare.append(_psutil_pass(None))
+    name, mine = f"{scale.held:,} held: a verdict on each, CPU", Sample(cpus, "ms")
+    yield Row(
+        name, mine, Sample(passes, "ms"), "psutil process_iter with the facts of a verdict", Target(1.0, of_ratio=True)
+    )
+    yield Row(name, mine, Sample(bare, "ms"), "psutil process_iter, pids and start times alone")
+
+
+def _psutil_pass(facts: list[str] | None) -> float:
+    """Milliseconds of CPU."""
+    code = (
+        "import time, psutil; began = time.process_time(); "
+        f"found = list(psutil.process_iter({facts!r})); print(time.process_time() - began)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout) * 1000
 
 
 def _list(ours: Lamps) -> tuple[float, float]:

@@ -15,6 +15,7 @@ class Scale:
     idle_seconds: float = 5.0
     idle_rounds: int = 4
     listings: int = 50
+    looks: int = 5
     echoes: int = 400
     neighbours: int = 20  # sessions beside the one that echoes, and for `lamp ls`
     output_megabytes: int = 48
@@ -25,8 +26,10 @@ class Scale:
     trees: int = 7
     forest: int = 50
     forests: int = 3
+    cleaned: int = 100
+    cleanups: int = 3
     commands: int = 40
-    seconds: float = 480.0  # for the whole run
+    seconds: float = 600.0  # for the whole run
 
 
 FULL = Scale()
@@ -46,6 +49,9 @@ QUICK = Scale(
     trees=3,
     forest=8,
     forests=1,
+    looks=2,
+    cleaned=20,
+    cleanups=2,
     commands=15,
     seconds=90.0,
 )
@@ -67,6 +73,9 @@ TINY = Scale(
     trees=1,
     forest=2,
     forests=1,
+    looks=1,
+    cleaned=2,
+    cleanups=1,
     commands=2,
     seconds=90.0,
 )

@@ -16,14 +16,24 @@ PACKAGES = {
     "tmux": "tmux",
 }
 
+WELCOME = {
+    "fish": "fish",
+    "zsh": "zsh",
+}
+"""Shells whose completion is tested where they are; without them those tests are skipped."""
+
 
 def ready() -> None:
-    """Install what is missing, or exit and say what to run."""
+    """Install what is missing, or exit and say what to run. What is merely welcome is installed where that asks nobody."""
+    welcome = sorted(package for program, package in WELCOME.items() if shutil.which(program) is None)
+    prefix = _privilege()
+    if welcome and prefix is not None:
+        print(f"Installing {', '.join(welcome)} …", flush=True)
+        _apt(prefix, ["apt-get", "install", "-y", "--no-install-recommends", *welcome])
     packages = _missing()
     if not packages:
         return
     install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
-    prefix = _privilege()
     if prefix is None:
         sys.exit(f"The tests need programs that are missing here. Run: sudo {' '.join(install)}")
     print(f"Installing {', '.join(packages)} …", flush=True)

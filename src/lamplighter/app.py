@@ -11,6 +11,8 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
+from lamplighter.lifecycle.choosing import Choosing
+from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.host import Host
@@ -48,13 +50,15 @@ class App:
         self.undertaker = self.watch.undertaker
         self.gauge = Gauge(self.fleet)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
-        self.waiting = Waiting(self.fleet, self.reading, self.gauge)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
+        self.waiting = Waiting(self.fleet, self.reading, self.judgement)
+        self.choosing = Choosing(self.fleet, self.judgement)
+        self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
-        self.portrait = Portrait(self.fleet, self.judgement)
+        self.portrait = Portrait(self.fleet, self.judgement, self.choosing)
         self.journal = Journal(self.fleet)
         self.execution = Execution(self)
 
@@ -67,6 +71,7 @@ class App:
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.patrol.restore()
         await self.watch.reconcile()
+        await self.cleanup.resume()
         self.tasks.begin(self._keep_house(), "housekeeping")
         self.tasks.begin(self.patrol.walk(), "patrol")
 
@@ -85,6 +90,7 @@ class App:
             try:
                 await self.archive.prune(apply=True, by=DAEMON)
                 await self.execution.forget_old_keys()
+                await self.cleanup.forget_old_plans()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

@@ -6,7 +6,7 @@
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
-    │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE
+    │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN
     ├── DeadlineError      it did not happen in time; it may still
@@ -43,6 +43,8 @@ class Code(StrEnum):
     ENDED = "ENDED"
     KEY_REUSED = "KEY_REUSED"
     NOT_ATTACHABLE = "NOT_ATTACHABLE"
+    PLAN_EXPIRED = "PLAN_EXPIRED"
+    PLAN_APPLIED = "PLAN_APPLIED"
     FORBIDDEN = "FORBIDDEN"
     TIMEOUT = "TIMEOUT"
     SURVIVORS = "SURVIVORS"
@@ -99,7 +101,18 @@ class MissingError(LampError):
 
 
 class ConflictError(LampError):
-    codes = frozenset({Code.NAME_TAKEN, Code.TOO_MANY, Code.ACTIVE, Code.ENDED, Code.KEY_REUSED, Code.NOT_ATTACHABLE})
+    codes = frozenset(
+        {
+            Code.NAME_TAKEN,
+            Code.TOO_MANY,
+            Code.ACTIVE,
+            Code.ENDED,
+            Code.KEY_REUSED,
+            Code.NOT_ATTACHABLE,
+            Code.PLAN_EXPIRED,
+            Code.PLAN_APPLIED,
+        }
+    )
 
 
 class ForbiddenError(LampError):

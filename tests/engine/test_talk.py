@@ -124,7 +124,7 @@ def test_a_program_that_asks_its_terminal_is_answered(lit: Engine) -> None:
 
 
 def test_waiting(lit: Engine) -> None:
-    session = lit.start("sh", "-c", "echo ready; read x; echo done $x; exec sleep 100")["id"]
+    session = lit.start("sh", "-c", "echo ready; read x; echo done $x; exec cat")["id"]
     assert lit.call("wait_session", session=session, until="text=ready", timeout="10s")["met"] == "text=ready"
     lit.call("send_input", session=session, text="ready-again")
     answered = lit.call("wait_session", session=session, until="text=done ready-again", timeout="10s")

@@ -153,3 +153,19 @@ def test_a_cgroup_of_ones_own_ends_even_roots_process(
     assert none_left(mark)
     assert (ended["state"], ended["certificate"]["guarantee"]) == ("ended", "kernel")
     assert survivor in {process["pid"] for process in ended["certificate"]["processes"]}
+
+
+def test_a_survivor_in_a_cleanup_takes_no_other_row_along(
+    tree: OrdinaryEngine, helper: Callable[..., str], mark: str
+) -> None:
+    session, survivor = start_with(tree, helper(tree), mark)
+    other = tree.start("sleep", "300", name="other", headless=True)["id"]
+    done = tree.cli("cleanup", "*", "--force", "--grace", "0", "--yes", "--json")
+    assert done.returncode == STATUS_SURVIVORS, done
+    result = json.loads(done.stdout)
+    rows = {row["id"]: row for row in result["rows"]}
+    assert (rows[session]["outcome"], rows[other]["outcome"]) == ("survived", "ended")
+    assert [one["pid"] for one in rows[session]["certificate"]["survivors"]] == [survivor]
+    assert (result["sums"]["survived"], result["sums"]["ended"]) == (1, 1)
+    os.kill(survivor, signal.SIGKILL)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)

@@ -123,6 +123,7 @@ class Keeper:
                 "code": self.code,
                 "cgroup": self.cgroup,
                 "reaper": self.reaper,
+                "leaving": self.leaving,
             }
         )
 

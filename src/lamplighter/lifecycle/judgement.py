@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lamplighter.domain.lines import tail_of
 from lamplighter.domain.session import Driver, Session
-from lamplighter.domain.verdict import Evidence, Rest, Thresholds, Verdict, is_active, judge
+from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -53,6 +54,7 @@ class Judgement:
         self.tracks = Tracks()
         settings = fleet.settings
         self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
+        self._pressing: Counter[str] = Counter()
         self._since = fleet.clock.monotonic()
         self._seen: dict[str, float] = {}
         gauge.curious = self._is_curious
@@ -68,10 +70,13 @@ class Judgement:
     async def decide(self, sessions: Sequence[Session]) -> list[Assessment]:
         """As `assess`, for somebody who acts on it: looked at now, and the CPU of each known."""
         names = {session.id for session in sessions}
-        for name in names & self.tracks.tracks.keys():
-            self.tracks.tracks[name].front_at = float("-inf")
         await self.fleet.look(0.0)
-        return await self._assess(sessions, await self.gauge.compared(0.0, names))
+        self._pressing.update(names)
+        try:
+            measures = await self.gauge.compared(0.0, names)
+        finally:
+            self._pressing.subtract(names)
+        return await self._assess(sessions, measures)
 
     async def refuse_active(self, session: Session) -> None:
         """ACTIVE when it should not be killed without force."""
@@ -86,6 +91,25 @@ class Judgement:
                 verdict=found.verdict.value,
                 evidence=found.evidence,
             )
+
+    def silent_for(self, session: Session) -> float:
+        """Seconds without output or input, by the meter alone."""
+        now, meter = self.fleet.clock.monotonic(), self.fleet.reading(session.id)
+        last = max(meter.heard, meter.typed) if meter else 0.0
+        return min(now - last, self.age_of(session))
+
+    async def is_at_rest(self, session: Session, quiet: float) -> bool:
+        """Whether it takes input, or nothing will come of it any more; for somebody who waits for it to be so."""
+        await self.decide([session])
+        measure, meter = self.gauge.last(session.id), self.fleet.reading(session.id)
+        track = self.tracks.tracks.get(session.id)
+        if measure is None or track is None:
+            return False
+        found = self._evidence(session, measure, meter, track, self.fleet.clock.monotonic())
+        verdict, _ = judge(found, replace(self.thresholds, quiet=quiet))
+        moves = (found.cpu_rate or 0.0) >= BUSY_CPU or self.silent_for(session) < quiet
+        takes_input = found.rest in (Rest.INPUT, Rest.KEYS)
+        return not moves and (takes_input or verdict not in (Verdict.WORKING, Verdict.UNKNOWN))
 
     def warnings(self, session: str) -> list[str]:
         """The limits for which it was warned."""
@@ -121,6 +145,7 @@ class Judgement:
                 track.see(measure.when, measure, self.fleet.reading(name))
         if len(self._seen) > 2 * len(measures) + 100:
             self._seen = {name: self._seen[name] for name in measures}
+            self._pressing = +self._pressing
             self.tracks.keep(set(measures))
 
     def _born(self, session: str) -> float | None:
@@ -129,7 +154,9 @@ class Judgement:
         return awake_at if awake_at is not None and awake_at >= self._since else None
 
     def _is_curious(self, lamp: Lamp) -> bool:
-        """What it waits for matters once it is quiet, and is known until something moves."""
+        """What it waits for matters once it is quiet, and is known until something moves; or when somebody wants to act."""
+        if self._pressing[lamp.session.id] > 0:
+            return True
         now, meter = self.fleet.clock.monotonic(), self.fleet.reading(lamp.session.id)
         track = self.tracks.tracks.get(lamp.session.id)
         quiet = self.thresholds.quiet

@@ -8,37 +8,52 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.session import Session
-from lamplighter.domain.verdict import BUSY_CPU
 from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import first_of
 
 _SAMPLE_SECONDS = 0.5
 _PAGE = 1 << 20
+_NAMED = 5
+_GOES_ON = "it goes on; wait longer, or look at it with lamp read"
 
 
 class Waiting:
-    def __init__(self, fleet: Fleet, reading: Reading, gauge: Gauge) -> None:
+    def __init__(self, fleet: Fleet, reading: Reading, judgement: Judgement) -> None:
         self.fleet = fleet
         self.reading = reading
-        self.gauge = gauge
+        self.judgement = judgement
 
-    async def wait(
-        self, session: Session, until: str, timeout: float | None, since: int | None, quiet: float
-    ) -> dict[str, Any]:
-        condition = self._condition(session, until, since, quiet)
+    def check(self, until: str) -> None:
+        """BAD_INPUT when nothing of that name can be waited for."""
+        if until in ("ended", "idle") or (until.startswith("text=") and until != "text="):
+            return
+        raise InputError(
+            Code.BAD_INPUT,
+            f"nothing can be waited for that is called {until[:40]!a}",
+            "wait for idle, ended or text=…",
+        )
+
+    async def wait_for_all(
+        self, chosen: list[Session], until: str, timeout: float | None, since: int | None, quiet: float
+    ) -> list[dict[str, Any]]:
+        """Until each has come to it, in the order given. The first that never can, or the timeout, ends the wait."""
+        waits = [asyncio.ensure_future(self._wait(session, until, since, quiet)) for session in chosen]
         try:
             async with asyncio.timeout(timeout):
-                cursor = await condition
+                return list(await asyncio.gather(*waits))
         except TimeoutError:
-            raise DeadlineError(
-                Code.TIMEOUT,
-                f"{session.name} ({session.id}): not {until[:60]} within {format_duration(timeout or 0)}",
-                "it goes on; wait longer, or look at it with lamp read",
-                until=until[:200],
-            ) from None
+            late = [session for session, wait in zip(chosen, waits, strict=True) if not _came(wait)]
+            raise _too_late(late or chosen, len(chosen), until, timeout or 0.0) from None
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _wait(self, session: Session, until: str, since: int | None, quiet: float) -> dict[str, Any]:
+        cursor = await self._condition(session, until, since, quiet)
         now = await self.fleet.now(session)
         return {
             "id": now.id,
@@ -55,12 +70,6 @@ class Waiting:
         if until == "idle":
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
-        if text == until or not text:
-            raise InputError(
-                Code.BAD_INPUT,
-                f"nothing can be waited for that is called {until[:40]!a}",
-                "wait for idle, ended or text=…",
-            )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
 
     async def _until_ended(self, session: Session) -> int:
@@ -70,19 +79,16 @@ class Waiting:
         return self._offset(session)
 
     async def _until_idle(self, session: Session, quiet: float) -> int:
-        """Quiet for long enough, and no CPU used over a short look."""
+        """Quiet for long enough, at no work of its own, and not waiting for what it started."""
         while True:
             lamp = self._living(session, "idle")
-            left = quiet - self._quiet_for(lamp)
+            left = quiet - self.judgement.silent_for(session)
             if left > 0:
                 await _either(lamp, left)
-                continue
-            before = (await self.gauge.measures(0.0)).get(session.id)
-            await _either(lamp, _SAMPLE_SECONDS)
-            after = (await self.gauge.measures(0.0)).get(session.id)
-            calm = before is not None and after is not None and (after.rate or 0.0) < BUSY_CPU
-            if calm and self._quiet_for(lamp) >= quiet and not lamp.ended.is_set():
+            elif await self.judgement.is_at_rest(session, quiet) and not lamp.ended.is_set():
                 return self._offset(session)
+            else:
+                await _either(lamp, _SAMPLE_SECONDS)
 
     async def _until_text(self, session: Session, text: bytes, since: int | None) -> int:
         """In the output since the last input that was sent, unless a cursor is given: so no answer is missed or taken twice."""
@@ -120,14 +126,26 @@ class Waiting:
             "lamp read and lamp show say what it did",
         )
 
-    def _quiet_for(self, lamp: Lamp) -> float:
-        reading = self.fleet.reading(lamp.session.id)
-        last = max(reading.last_output, reading.last_input) if reading else 0.0
-        return self.fleet.clock.now() - max(last, lamp.session.started_at or 0.0)
-
     def _offset(self, session: Session) -> int:
         reading = self.fleet.reading(session.id)
         return reading.offset if reading else 0
+
+
+def _came(wait: asyncio.Future[dict[str, Any]]) -> bool:
+    return wait.done() and not wait.cancelled() and wait.exception() is None
+
+
+def _too_late(late: list[Session], of: int, until: str, seconds: float) -> DeadlineError:
+    named = ", ".join(f"{session.name} ({session.id})" for session in late[:_NAMED])
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    many = f", {len(late)} of {of}" if of > 1 else ""
+    return DeadlineError(
+        Code.TIMEOUT,
+        f"{named}{more}{many}: not {until[:60]} within {format_duration(seconds)}",
+        "they go on; wait longer, or look at them with lamp read" if of > 1 else _GOES_ON,
+        until=until[:200],
+        sessions=[session.id for session in late],
+    )
 
 
 async def _either(lamp: Lamp, seconds: float) -> None:

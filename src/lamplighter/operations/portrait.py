@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
 from lamplighter.holder import proc
+from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
 from lamplighter.operations.views import (
@@ -25,9 +28,10 @@ _FIELDS = set(SessionView.model_fields)
 
 
 class Portrait:
-    def __init__(self, fleet: Fleet, judgement: Judgement) -> None:
+    def __init__(self, fleet: Fleet, judgement: Judgement, choosing: Choosing) -> None:
         self.fleet = fleet
         self.judgement = judgement
+        self.choosing = choosing
         self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
@@ -37,6 +41,12 @@ class Portrait:
         found += [lamp.session for lamp in self.fleet.lamps.values()]
         found.sort(key=lambda session: session.id)
         views = [self._view(one) for one in await self.judgement.assess(found[-limit:], 2.0)]
+        return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
+
+    async def chosen(self, selection: Selection, caller: Caller, *, ended: bool, limit: int) -> Sessions:
+        """As `list`, those alone that match."""
+        found = await self.choosing.choose(selection, caller, ended=ended, fresh=2.0)
+        views = [self._view(one) for one in found[-limit:]]
         return Sessions.model_construct(sessions=views, left_out=max(0, len(found) - limit))
 
     async def view(self, session: Session) -> SessionView:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lamplighter.domain.selection import parse_selection
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import EventView, SessionDetail, Sessions
 
 
 class ListSessions(Request):
+    selection: str = Field(
+        default="", description="only those that match: idle, kind:cron, cron:*; a comma means and, a plus means or"
+    )
     all: bool = Field(default=False, description="also those that have ended")
     limit: int = Field(
         default=10_000,
@@ -20,13 +24,17 @@ class ListSessions(Request):
     )
 
 
-@operation(command="ls", group="sessions")
+@operation(command="ls", group="sessions", positional=("selection",))
 async def list_sessions(call: Call, request: ListSessions) -> Sessions:
     """List the sessions that are alive: whose they are, since when, how active, memory and CPU of the whole tree.
 
-    Oldest first. With all, those that have ended too. One session in full: show. Who started whom: tree.
+    Oldest first. With all, or with ended in the selection, those that have ended too. One session in full: show. Who
+    started whom: tree.
     """
-    return await call.app.portrait.list(ended=request.all, limit=request.limit)
+    selection = parse_selection(request.selection)
+    if not selection.groups:
+        return await call.app.portrait.list(ended=request.all, limit=request.limit)
+    return await call.app.portrait.chosen(selection, call.caller, ended=request.all, limit=request.limit)
 
 
 class GetSession(Request):

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
+from lamplighter.domain.selection import parse_selection
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 
@@ -90,7 +93,7 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
 
 
 class WaitSession(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique beginning of an id, name, or a selection: cron:*, mine,kind:subagent")
     until: str = Field(
         default="ended", description="idle, ended, or text=… (a text that appears in its output from now on)"
     )
@@ -99,9 +102,21 @@ class WaitSession(Request):
         default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
     )
     quiet: str = Field(default="2s", description="with idle: this long without output, input or CPU")
+    ids: list[str] | None = Field(
+        default=None,
+        max_length=100_000,
+        description="going on after a break: the sessions that the selection meant at first",
+        json_schema_extra={"hidden": True},
+    )
 
 
-class Waited(Result):
+class WaitedFor(Result):
+    """The sessions that are waited for, as the first item that comes: what a selection means changes with time."""
+
+    ids: list[str]
+
+
+class WaitedOne(Result):
     id: str
     name: str
     state: str
@@ -110,16 +125,55 @@ class Waited(Result):
     exit: dict[str, Any] | None
 
 
+class Waited(Result):
+    """Of one session what `WaitedOne` says of it; of several only what came true, and the list."""
+
+    id: str | None
+    name: str | None
+    state: str | None
+    met: str = Field(description="what came true")
+    cursor: int | None
+    exit: dict[str, Any] | None
+    sessions: list[WaitedOne] = Field(description="each that was waited for")
+
+
 @operation(command="wait", group="sessions", positional=("session",))
 async def wait_session(call: Call, request: WaitSession) -> Waited:
-    """Wait until a session is idle, has ended, or has printed a text. Changes nothing.
+    """Wait until a session is idle, has ended, or has printed a text; or until each of several has. Changes nothing.
 
-    TIMEOUT when it takes longer than the timeout; ENDED when it ended before it was idle or printed the text.
+    A word that names a session means that one; anything else is a selection, of which all are waited for that match when
+    this is called. TIMEOUT when it takes longer than the timeout; ENDED when one ended before it was idle or printed the text.
     """
-    session = await call.app.find(request.session)
     timeout = None if request.timeout is None else parse_duration(request.timeout, "timeout")
     quiet = parse_duration(request.quiet, "quiet")
-    return Waited.model_validate(await call.app.waiting.wait(session, request.until, timeout, request.since, quiet))
+    call.app.waiting.check(request.until)
+    chosen = await _waited_for(call, request)
+    if len(chosen) > 1:
+        await call.emit(WaitedFor(ids=[session.id for session in chosen]))
+    found = await call.app.waiting.wait_for_all(chosen, request.until, timeout, request.since, quiet)
+    alone = found[0] if len(found) == 1 else dict.fromkeys(WaitedOne.model_fields) | {"met": request.until}
+    return Waited.model_validate({**alone, "sessions": found})
+
+
+async def _waited_for(call: Call, request: WaitSession) -> list[Session]:
+    """The sessions that are meant: those of before, the one of this name or id, or all that match."""
+    if request.ids is not None:
+        return [await call.app.find(identifier) for identifier in request.ids]
+    try:
+        return [await call.app.find(request.session)]
+    except MissingError as error:
+        # A blank word is a variable that was not set, never the wish to wait for everything.
+        if error.code is not Code.NOT_FOUND or not request.session.strip():
+            raise
+    selection = parse_selection(request.session)
+    found = await call.app.choosing.choose(selection, call.caller)
+    if not found:
+        raise MissingError(
+            Code.NOT_FOUND,
+            f"no session matches {request.session[:60]!a}",
+            "lamp ls with the same selection shows what matches; lamp ls alone shows all",
+        )
+    return [one.session for one in found]
 
 
 class AttachSession(Request):

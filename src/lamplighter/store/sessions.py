@@ -72,6 +72,15 @@ def ended_named(db: sqlite3.Connection, name: str) -> Session | None:
     return _session(row) if row else None
 
 
+def ended_names(db: sqlite3.Connection, limit: int) -> list[tuple[str, str, str, str, str, str]]:
+    """Id, name, state, kind, project and owner of the newest that have ended."""
+    rows = db.execute(
+        "SELECT id, name, state, kind, coalesce(project, ''), owner FROM sessions WHERE state = 'ended' ORDER BY id DESC LIMIT ?",
+        (limit,),
+    ).fetchall()
+    return [(row[0], row[1], row[2], row[3], row[4], row[5]) for row in rows]
+
+
 def by_key(db: sqlite3.Connection, key: str) -> Session | None:
     row = db.execute("SELECT * FROM sessions WHERE key = ?", (key,)).fetchone()
     return _session(row) if row else None

@@ -157,5 +157,5 @@ def test_with_json_the_document_comes_last(lit: Engine, person: Callable[..., An
     someone.until("ready")
     someone.type("\x1c")
     assert someone.finish() == 0
-    report = json.loads(someone.seen[someone.seen.rindex(b"\n{") :])
+    report = json.loads(someone.seen[someone.seen.rindex(b"\x1b[?1049l") + 8 :])
     assert (report["name"], report["how"]) == ("echo", "detached")

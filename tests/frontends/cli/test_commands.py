@@ -86,8 +86,8 @@ def test_a_session_from_start_to_end(lamp: Lamp) -> None:
     assert lamp("ls").stdout.splitlines()[0].split() == [
         "ID",
         "NAME",
-        "STATE",
         "VERDICT",
+        "BECAUSE",
         "AGE",
         "MEMORY",
         "CPU",
@@ -256,11 +256,16 @@ def test_down_all_ends_every_session(lamp: Lamp) -> None:
     assert lamp("status").returncode == 3
 
 
-def test_down_all_without_a_daemon_does_not_pretend(lit: Engine) -> None:
-    lit.start("sleep", "300", name="one")
+def test_down_all_without_a_daemon_starts_one_to_end_what_runs(lit: Engine) -> None:
+    started = lit.start("sleep", "300", name="one")
     lit.cli("down")
-    error(lit.cli("down", "--all", "--yes", "--json"), "DAEMON_UNREACHABLE", 3)
-    assert len(document(lit.cli("ls", "--json"))["sessions"]) == 1
+    error(lit.cli("down", "--all", "--json"), "BAD_INPUT", 2)
+    assert lit.cli("status").returncode == 3
+    done = document(lit.cli("down", "--all", "--yes", "--json"))
+    assert [row["id"] for row in done["ended"]] == [started["id"]]
+    assert done["ended"][0]["certificate"]["survivors"] == []
+    assert lit.cli("status").returncode == 3
+    assert document(lit.cli("ls", "--json"))["sessions"] == []
 
 
 def test_a_person_is_asked_before_down_all(person: Callable[..., Any], lamp: Lamp) -> None:
@@ -268,12 +273,38 @@ def test_a_person_is_asked_before_down_all(person: Callable[..., Any], lamp: Lam
     no = person("down", "--all")
     no.until("End 1 session")
     no.type("n\n")
-    assert no.finish() == 2
+    assert no.finish() == 9
+    assert b"nothing was ended" in no.seen
+    assert b"error" not in no.seen
+    assert lamp("status").returncode == 0
     yes = person("down", "--all")
     yes.until("[y/N]")
     yes.type("y\n")
     assert yes.finish() == 0
     assert b"stopped" in yes.seen
+
+
+def test_a_no_leaves_the_daemon_as_it_was(person: Callable[..., Any], lamp: Lamp) -> None:
+    lamp("start", "--name", "one", "--", "sleep", "300")
+    lamp("down")
+    no = person("down", "--all")
+    no.until("End 1 session")
+    no.type("\x04")
+    assert no.finish() == 9
+    assert b"[y/N] \r\nnothing was ended" in no.seen
+    assert lamp("status").returncode == 3
+    assert len(document(lamp("ls", "--json"))["sessions"]) == 1
+
+
+def test_an_interrupted_question_ends_its_line(person: Callable[..., Any], lamp: Lamp) -> None:
+    lamp("start", "--name", "one", "--", "sleep", "300")
+    someone = person("down", "--all")
+    someone.until("[y/N] ")
+    someone.type("\x03")
+    assert someone.finish() == 130
+    assert someone.seen.endswith(b"\r\n")
+    assert b"Traceback" not in someone.seen
+    assert len(document(lamp("ls", "--json"))["sessions"]) == 1
 
 
 def test_tables_are_drawn_on_a_terminal(person: Callable[..., Any], lamp: Lamp) -> None:

@@ -31,7 +31,7 @@ def session(**changes: Any) -> dict[str, Any]:
         "last_input_at": None, "attached": 0, "processes": 1, "memory": 1, "cpu": 1.0, "output": 0, "exit": None,
         "how": None, "guarantee": "tree", "holder_lost": True, "children": [EVIL], "intent": {"by": EVIL},
         "ending": None, "tree": [{"pid": 1, "parent": 0, "command": EVIL, "state": "S", "memory": 1, "cpu": 0.1}],
-        "folder": EVIL,
+        "folder": EVIL, "limits": {"idle": 60.0, "age": None, "memory": 1000}, "warnings": [EVIL], "quiet_for": 1.0,
     }  # fmt: skip
     return {**plain_session, **changes}
 

@@ -13,6 +13,9 @@ from lamplighter.frontends.cli.catalogue import Command
 
 _METAVARS = {
     "session": "ID",
+    "selection": "SELECTION",
+    "apply": "PLAN",
+    "older_than": "TIME",
     "parent": "ID",
     "command": "COMMAND…",
     "since": "CURSOR",
@@ -130,7 +133,8 @@ class _Parser:
             elif left and field["words"]:
                 self.found.request[name], left = " ".join(left), []
             elif left:
-                self.found.request[name], left = left[0], left[1:]
+                value = self._scalar(field, name, left[0]) if field["choices"] else left[0]
+                self.found.request[name], left = value, left[1:]
             if field["required"] and name not in self.found.request:
                 raise self._wrong(f"{self.command.name} needs {metavar(field)}")
             if field["list"] and not self.found.request[name]:

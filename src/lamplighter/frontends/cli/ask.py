@@ -26,6 +26,7 @@ _VIEWS = {
     "show": "detail:show",
     "end": "endings:ended",
     "kill": "endings:ended",
+    "cleanup": "cleanup:plan",
     "down": "endings:down",
     "up": "machine:status",
     "status": "machine:status",
@@ -52,16 +53,18 @@ def overview(output: Output) -> int:
 
 
 def wait(command: Command, arguments: Arguments, output: Output) -> int:
-    """As `ask`, but right also when the daemon is lost on the way: the timeout does not start anew."""
+    """As `ask`, but right also when the daemon is lost on the way: the timeout does not start anew, nor does the choice."""
     request = arguments.request
-    deadline = None
+    deadline, chosen = None, dict[str, Any]()
     if "timeout" in request:
         deadline = time.monotonic() + parse_duration(request["timeout"], "timeout")
 
     def rest(before: dict[str, Any]) -> dict[str, Any]:
-        return before if deadline is None else {**before, "timeout": f"{max(0.0, deadline - time.monotonic()):.3f}"}
+        left = {} if deadline is None else {"timeout": f"{max(0.0, deadline - time.monotonic()):.3f}"}
+        return {**before, **chosen, **left}
 
-    present(command.name, Client(find_home()).call(command.operation, request, again=rest), output)
+    result = Client(find_home()).call(command.operation, request, each=chosen.update, again=rest)
+    present(command.name, result, output)
     return 0
 
 

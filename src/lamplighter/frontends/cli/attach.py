@@ -69,6 +69,7 @@ def _tell(session: dict[str, Any], outcome: Outcome, output: Output) -> int:
         output.document({"id": session["id"], "name": session["name"], "how": outcome.how, "exit": outcome.exit})
     elif outcome.how == "ended":
         output.out.write(f"[{name} ended: {exit_words(outcome.exit)}]\n")
+        output.out.write(f"its last screen: lamp read {clean(session['id'])}\n")
     elif not output.out.closed:
         output.out.write(f"[detached from {name}]\n")
     output.out.flush()

@@ -22,6 +22,7 @@ _ORDER = (
     "wait",
     "end",
     "kill",
+    "cleanup",
     "protect",
     "up",
     "status",
@@ -99,9 +100,36 @@ _DETACH = _option(
     "detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\"
 )
 _YES = _option("yes", "--yes", "with --all: do not ask")
+_YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 
-CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {"attach": (_DETACH,), "down": (_YES,)}
+_FOREGROUND = _option(
+    "foreground", "--foreground", "stay until the daemon is told to go, as a service manager wants it"
+)
+_DRY = _option("dry_run", "--dry-run", "show what would be written and run, and do nothing")
+_NO_START = _option("no_start", "--no-start", "service: the file alone, nothing is run; for images and dotfiles")
+_SHELL = _option("shell", "--shell", "completion: for this shell (default: yours, to uninstall all)", "string", None)
+
+INSTALLABLE = ("service", "completion")
+SHELLS = ("bash", "zsh", "fish")
+
+CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "attach": (_DETACH,),
+    "cleanup": (_YES_APPLY,),
+    "down": (_YES,),
+    "up": (_FOREGROUND,),
+    "install": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
+    "uninstall": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
+}
 """Options that never reach the daemon."""
+
+
+_OF_THE_CLIENT: dict[str, Any] = {"name": "", "group": "machine", "changes": False}
+
+
+def _place(name: str, choices: tuple[str, ...], description: str) -> dict[str, Any]:
+    """A word without an option, for a command made by hand."""
+    found = _option(name, "", description, "string", None)
+    return {**found, "option": None, "required": True, "choices": list(choices), "client": False}
 
 
 def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -134,6 +162,42 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "summary": "Start the daemon if it is not running, and show it.",
             "details": "No command needs this first: the daemon starts by itself on first use.",
             "fields": [],
+        },
+        *_for_the_user(),
+    ]
+
+
+def _for_the_user() -> list[dict[str, Any]]:
+    """Commands that write the user's own files and ask the daemon nothing."""
+    target = _place("target", INSTALLABLE, "what to install")
+    return [
+        {
+            **_OF_THE_CLIENT,
+            "command": "install",
+            "fields": [target],
+            "positional": ["target"],
+            "summary": "Make Lamplighter at home: the daemon as a service of yours, or completion in your shell.",
+            "details": (
+                "service writes a systemd user unit that starts the daemon at login; stopping it never ends a session. "
+                "completion puts the script where the shell looks for it. A file that is there already and is not ours is "
+                "kept, and comes back with uninstall. The second time there is nothing to do."
+            ),
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "uninstall",
+            "fields": [{**target, "description": "what to take away"}],
+            "positional": ["target"],
+            "summary": "Take away what install wrote, and put back what was there before.",
+            "details": "A file of ours that was edited by hand is kept beside it. What is not ours is left alone.",
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "completion",
+            "fields": [_place("shell", SHELLS, "the shell that it is for")],
+            "positional": ["shell"],
+            "summary": "Print the completion script of a shell: commands, options, names of sessions, plans.",
+            "details": "To have it always: install completion.",
         },
     ]
 

@@ -17,9 +17,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp start --tmux --name work -- claude",
     ),
     "run": ("lamp run -- make test", "lamp run --name cron:nightly -- ./report.py > report.txt"),
-    "ls": ("lamp ls", "lamp ls --all --json"),
+    "ls": ("lamp ls", "lamp ls --all --json", "lamp ls idle,kind:cron+orphaned", "lamp ls 'cron:*'"),
     "show": ("lamp show nightly",),
-    "tree": ("lamp tree",),
+    "tree": ("lamp tree", "lamp tree mine"),
     "attach": ("lamp attach claude", "lamp attach --read-only --detach-key C-] claude"),
     "send": ("lamp send claude 'run the tests'", "lamp send --keys claude C-c", "git diff | lamp send claude -"),
     "read": ("lamp read claude", "lamp read nightly --output --follow", "lamp read claude --cast > claude.cast"),
@@ -27,9 +27,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait nightly",
         "lamp wait claude --for idle --timeout 10m",
         "lamp wait web --for text='listening on'",
+        "lamp wait 'cron:*' --timeout 1h",
     ),
     "end": ("lamp end claude --reason 'done for today'",),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
+    "cleanup": (
+        "lamp cleanup",
+        "lamp cleanup --apply plan-1f3a9c02",
+        "lamp cleanup idle,kind:cron --older-than 8h",
+        "lamp cleanup --yes --reason 'nightly cleanup'",
+    ),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "up": ("lamp up",),
     "status": ("lamp status --json",),
@@ -37,7 +44,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "events": ("lamp events --follow", "lamp events nightly"),
     "doctor": ("lamp doctor",),
     "prune": ("lamp prune", "lamp prune --apply"),
+    "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
+    "uninstall": ("lamp uninstall service",),
+    "completion": ("lamp completion bash",),
 }
+
+_SELECTION = (
+    "A SELECTION is a verdict (working waiting idle finished stuck orphaned leftovers unknown ended), active, protected, "
+    "attached, mine, kind:X, agent:X, driver:X, state:X, project:X, owner:X, parent:X, name:X, or a name, an id or a pattern "
+    "such as 'cron:*'. A comma between two means both, a plus means either: idle,kind:cron+orphaned."
+)
 
 NOTES: dict[str, str] = {
     "start": "The words after -- are the command, untouched. Without --, so is all from the first word on.",
@@ -46,11 +62,22 @@ NOTES: dict[str, str] = {
         "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "
         "with --json and --follow, one JSON document a line."
     ),
-    "wait": "Exit status 7 when the timeout passed, 5 when the session ended first.",
+    "ls": _SELECTION,
+    "tree": _SELECTION,
+    "wait": "Exit status 7 when the timeout passed, 5 when a session ended first.",
+    "cleanup": (
+        f"{_SELECTION} Exit status 8 when something survived, else that of the first row that failed; a row that is "
+        "skipped is no failure."
+    ),
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",
-    "down": "Starts nothing. --all asks first; without a terminal it needs --yes.",
+    "down": (
+        "Starts nothing, but for --all when sessions run without a daemon: it takes one to end them. "
+        "--all asks first (exit status 9 when the answer is no); without a terminal it needs --yes."
+    ),
     "doctor": "Exit status 3 when something is broken.",
+    "up": "With --foreground, TERM or Ctrl-C stops the daemon; sessions go on. It ends when the daemon is told to go.",
+    "completion": "In bash or zsh: source <(lamp completion bash). In fish: lamp completion fish | source.",
 }
 
 
@@ -68,7 +95,7 @@ def overview(commands: dict[str, Command]) -> list[Block]:
         members = [command for command in commands.values() if command.group == group]
         if members:
             blocks += [Line(), Line((group, "strong"))]
-            blocks += [Line(f"  {command.name:<9}", _first_sentence(command.summary)) for command in members]
+            blocks += [Line(f"  {command.name:<11}", _first_sentence(command.summary)) for command in members]
     blocks += [Line(), Line(("everywhere", "strong"))]
     blocks += [Line("  --json     one JSON document on standard output, nothing else; errors too")]
     blocks += [Line("  --help     what a command does, with examples"), Line("  --version  the version")]

@@ -24,8 +24,12 @@ _OWN_WAY = {
     "events": "follow:events",
     "read": "follow:read",
     "wait": "ask:wait",
+    "cleanup": "cleanup:cleanup",
     "attach": "attach:attach",
     "run": "run:run",
+    "install": "install:install",
+    "uninstall": "install:uninstall",
+    "completion": "completion:completion",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
@@ -33,6 +37,10 @@ _OWN_WAY = {
 def main(argv: list[str] | None = None) -> int:
     """The exit status of `lamp` with these words."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["__complete"]:
+        from lamplighter.frontends.cli import candidates
+
+        return candidates.main(words[1:])
     try:
         return _guarded(words)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The daemon itself: up, status, down. `status` and `down` start nothing."""
+"""The daemon itself: up, status, down. `status` starts nothing, and `down` only what it needs to end sessions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.ask import present
 from lamplighter.frontends.cli.catalogue import Command
-from lamplighter.frontends.cli.client import Client, as_error, new_key, unreachable
+from lamplighter.frontends.cli.client import Client, as_error, new_key
 from lamplighter.frontends.cli.output import Output
-from lamplighter.frontends.cli.statuses import STATUS
+from lamplighter.frontends.cli.statuses import DECLINED, STATUS
 from lamplighter.frontends.cli.text import counted
 from lamplighter.home import Home, find_home
 
 
 def up(command: Command, arguments: Arguments, output: Output) -> int:
+    if arguments.options.get("foreground"):
+        from lamplighter.frontends.cli.foreground import stay
+
+        return stay(find_home(), output)
     present("up", Client(find_home()).call(command.operation, arguments.request), output)
     return 0
 
@@ -33,16 +37,17 @@ def down(command: Command, arguments: Arguments, output: Output) -> int:
     home = find_home()
     request = dict(arguments.request)
     everything = bool(request.get("all"))
-    if not is_running(home):
-        _refuse_if_any_runs(home, everything)
-        result: dict[str, Any] = {"ended": [], "alive": 0}
-        if output.as_json:
-            output.document(result)
-        else:
-            output.note("the daemon is not running")
+    running = is_running(home)
+    if not running and not (everything and _may_have_sessions(home)):
+        _tell(output, {"ended": [], "alive": 0}, "the daemon is not running")
         return 0
     if everything and not arguments.options.get("yes"):
-        _confirm(home, output)
+        alive = _declined(home, output)
+        if alive is not None:
+            if not running:  # it was started for the question alone
+                Client(home, start=False).call(command.operation, {}, new_key())
+            _tell(output, {"ended": [], "alive": alive}, "nothing was ended")
+            return DECLINED
     # Once asked, an ending goes on to its end: the daemon may be started again for that, and is stopped after it.
     client = Client(home, start=everything)
     result = client.call(command.operation, request, arguments.options.get("key") or new_key())
@@ -50,6 +55,13 @@ def down(command: Command, arguments: Arguments, output: Output) -> int:
         Client(home, start=False).call(command.operation, {}, new_key())
     present("down", result, output)
     return _worst(result)
+
+
+def _tell(output: Output, result: dict[str, Any], words: str) -> None:
+    if output.as_json:
+        output.document(result)
+    else:
+        output.note(words)
 
 
 def is_running(home: Home) -> bool:
@@ -61,32 +73,32 @@ def is_running(home: Home) -> bool:
     return found is not None
 
 
-def _refuse_if_any_runs(home: Home, everything: bool) -> None:
-    """`down --all` without a daemon must not look as if it had ended what runs."""
+def _may_have_sessions(home: Home) -> bool:
+    """Without a daemon, `down --all` must not look as if it had ended what runs: then one is started to end it."""
     try:
-        holders = os.listdir(f"{home.run}/s")
+        return bool(os.listdir(f"{home.run}/s"))
     except OSError:
-        holders = []
-    if everything and holders:
-        raise unreachable(
-            f"the daemon is not running, and {counted(len(holders), 'session')} may still run without it",
-            "lamp up, then lamp down --all",
-        )
+        return False
 
 
-def _confirm(home: Home, output: Output) -> None:
-    """A yes on the terminal, or BAD_INPUT."""
+def _declined(home: Home, output: Output) -> int | None:
+    """None after a yes on the terminal; else how many sessions go on. Without a terminal: BAD_INPUT."""
     if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
         raise InputError(
             Code.BAD_INPUT,
             "down --all ends every session, and there is no terminal to ask on",
             "add --yes if that is meant",
         )
-    alive = Client(home, start=False).call("get_status", {})["alive"]
+    alive = int(Client(home).call("get_status", {})["alive"])
     output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
     output.err.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InputError(Code.BAD_INPUT, "not confirmed; nothing was ended", "answer y, or add --yes")
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what comes next begins on a line of its own
+            output.note("")
+    return None if answer.strip().lower() in ("y", "yes") else alive
 
 
 def _worst(result: dict[str, Any]) -> int:

@@ -27,11 +27,14 @@ STATUS: dict[Code, int] = {
     Code.ENDED: 5,
     Code.KEY_REUSED: 5,
     Code.NOT_ATTACHABLE: 5,
+    Code.PLAN_EXPIRED: 5,
+    Code.PLAN_APPLIED: 5,
     Code.FORBIDDEN: 6,
     Code.TIMEOUT: 7,
     Code.SURVIVORS: 8,
 }
 
+DECLINED = 9
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -45,6 +48,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("6", "not yours to do"),
     ("7", "it took longer than the timeout"),
     ("8", "something survived an ending"),
+    ("9", "the answer to a question was no; nothing was done"),
     ("130", "interrupted with Ctrl-C"),
     ("141", "whoever read the output went away"),
 )

@@ -5,11 +5,13 @@ Every text becomes a rich `Text`, never markup, so that a name such as [red] sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
@@ -28,6 +30,21 @@ def draw(blocks: Iterable[Block], stream: TextIO) -> None:
                 console.print(_tree(root, max(4, (console.width - _LABEL) // _INDENT)))
         else:
             console.print(_line(block) if isinstance(block, Line) else _table(block), soft_wrap=isinstance(block, Line))
+
+
+@contextmanager
+def progress(stream: TextIO) -> Generator[Callable[[int, int, Line], None]]:
+    """A bar at the bottom while lines go by above it; it is told how far it is with each line, and is gone at the end."""
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("ending", total=None)
+
+        def step(done: int, total: int, line: Line) -> None:
+            bar.update(task, completed=done, total=total)
+            bar.console.print(_line(line), soft_wrap=True)
+
+        yield step
 
 
 def _text(spans: Iterable[Span]) -> Text:

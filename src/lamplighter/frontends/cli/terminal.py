@@ -14,20 +14,27 @@ from lamplighter.frontends.cli.outlet import Outlet
 _MODES = (1, 5, 6, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2026, 2031)
 
 _UNFINISHED = b"\x18\x1b\\"  # ends a sequence that was cut in the middle
+_MAIN = b"\x1b[?1049l"
 _PLAIN = (
-    b"\x1b[?1049l"
-    + b"".join(b"\x1b[?%dl" % mode for mode in _MODES)
+    b"".join(b"\x1b[?%dl" % mode for mode in _MODES)
     + b"\x1b>\x1b[?7h\x1b[?25h\x1b[4l\x1b(B\x0f"
     + b"\x1b[<99u\x1b[>4m\x1b[0 q"  # the keyboard protocols of kitty and xterm, the cursor's shape
     + b"\x1b[r\x1b[0m"
 )
-RESET = _UNFINISHED + _PLAIN
+RESET = _UNFINISHED + _MAIN + _PLAIN
 """Main screen, no mouse, no paste marks, the cursor shown, no colours, the whole screen scrolling."""
 
 CLEAR = RESET + b"\x1b[H\x1b[2J"
 LEAVE = RESET + b"\x1b[999;1H\r\n"
-LEAVE_INLINE = _UNFINISHED + b"\x1b7" + _PLAIN + b"\x1b8\x1b[0m"
+LEAVE_INLINE = _UNFINISHED + b"\x1b7" + _MAIN + _PLAIN + b"\x1b8\x1b[0m"
 """The same without moving the cursor, for a command whose output stands among other output."""
+
+ENTER_APART = b"\x1b[?1049h"
+CLEAR_APART = _UNFINISHED + _PLAIN + b"\x1b[H\x1b[2J"
+LEAVE_APART = _UNFINISHED + _PLAIN + b"\x1b[999;1H" + _MAIN
+"""On the alternate screen, and back from it to the shell's as it was. Modes are put back before: some belong to a screen."""
+
+_ONE_SCREEN = ("dumb", "linux", "ansi", "vt100", "vt102", "vt220")
 
 
 class Terminal:
@@ -68,6 +75,11 @@ def _open_own(descriptor: int) -> int | None:
         return os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
         return None
+
+
+def has_two_screens() -> bool:
+    """Whether the terminal has an alternate screen; of one that is not known that is assumed."""
+    return os.environ.get("TERM") not in _ONE_SCREEN
 
 
 def is_terminal() -> bool:

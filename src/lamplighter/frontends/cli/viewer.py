@@ -15,11 +15,22 @@ from typing import Any
 from lamplighter.errors import LampError
 from lamplighter.frontends.cli.attachment import AGAIN, Attachment, Outcome, Way, outcome_of
 from lamplighter.frontends.cli.requests import terminal_size
+from lamplighter.frontends.cli.screens import Screens
 from lamplighter.frontends.cli.signals import Signals
-from lamplighter.frontends.cli.terminal import CLEAR, LEAVE_INLINE, Key, Terminal
+from lamplighter.frontends.cli.terminal import (
+    CLEAR,
+    CLEAR_APART,
+    ENTER_APART,
+    LEAVE_APART,
+    LEAVE_INLINE,
+    Key,
+    Terminal,
+    has_two_screens,
+)
 from lamplighter.holder.wire import JSON, OUTPUT, WireError, pack_input, unpack_output
 
 _TYPED_AHEAD = 1 << 20
+_TRIES = 10
 _CALM = 0.3  # seconds between two fresh screens: one who is always behind would draw nothing else
 
 
@@ -50,13 +61,26 @@ class Viewer:
         self.outcome: Outcome | None = None
         self.position: int = attachment.result["offset"]
         self.stale_since: float | None = None
-        if inline:
-            terminal.goodbye = b""
-        else:
-            rows = attachment.result["rows"]
-            terminal.outlet.put(
-                b"\r\n" * rows + CLEAR + attachment.screen
-            )  # what was on the terminal scrolls away, unharmed
+        self.drawn_at = 0.0
+        self.vain = 0  # fresh screens asked for in a row that did not come
+        self.screens = Screens(CLEAR_APART) if not inline and has_two_screens() else None
+        self._begin(attachment)
+
+    def _begin(self, attachment: Attachment) -> None:
+        if self.inline:
+            self.terminal.goodbye = b""
+        elif self.screens is not None:
+            self.terminal.goodbye = LEAVE_APART
+            self.terminal.outlet.put(ENTER_APART)
+            self._draw(attachment.screen)
+        else:  # what was on the terminal scrolls away, unharmed
+            self.terminal.outlet.put(b"\r\n" * attachment.result["rows"])
+            self._draw(attachment.screen)
+
+    def _draw(self, screen: bytes) -> None:
+        """The whole screen anew."""
+        self.terminal.outlet.put(CLEAR + screen if self.screens is None else CLEAR_APART + self.screens.anew(screen))
+        self.drawn_at = time.monotonic()
 
     def watch(self) -> Outcome:
         while self.outcome is None:
@@ -160,7 +184,11 @@ class Viewer:
             self.stale_since = self.stale_since or time.monotonic()
         fresh = data[max(0, self.position - offset) :]
         self.position = max(self.position, offset + len(data))
-        self.terminal.outlet.put(fresh)
+        self.terminal.outlet.put(fresh if self.screens is None else self.screens.passed(fresh))
+        if self.screens is not None and self.screens.left:
+            # What the session had on its main screen is with the daemon alone. At once, if the last drawing is not too fresh.
+            self.screens.left = False
+            self.stale_since = self.stale_since or max(self.drawn_at, time.monotonic() - _CALM)
         if self.inline and not self.terminal.goodbye and b"\x1b" in fresh:
             self.terminal.goodbye = LEAVE_INLINE
 
@@ -178,10 +206,13 @@ class Viewer:
             return
         self.stale_since = None
         found = self.way.redraw()
-        if found is None:
+        if found is None:  # no daemon, or one that is busy: a few more times, as nothing else may ever come
+            self.vain = (self.vain + 1) % _TRIES
+            self.stale_since = time.monotonic() if self.vain else None
             return
+        self.vain = 0
         screen, cursor = found
-        self.terminal.outlet.put(CLEAR + screen)
+        self._draw(screen)
         if cursor < self.position:  # the log is behind what was shown: once more in a moment
             self.stale_since = time.monotonic()
         self.position = max(self.position, cursor)
@@ -205,7 +236,7 @@ class Viewer:
     def _go_on(self, found: Attachment) -> None:
         self.channel = found.channel
         if found.result["offset"] > self.position:
-            self.terminal.outlet.put(CLEAR + found.screen)
+            self._draw(found.screen)
         self.position = max(self.position, found.result["offset"])
 
     def _look_up(self, seconds: float) -> None:

@@ -31,9 +31,6 @@ _FIRST_STEPS = (
 
 
 def verdict(session: Session) -> Span:
-    """Its verdict; its state where that says more."""
-    if session["state"] in ("starting", "ending"):
-        return session["state"], "warn"
     return clean(session["verdict"]), _VERDICTS.get(session["verdict"], "")
 
 
@@ -46,7 +43,7 @@ def _row(session: Session, now: float) -> list[Span | str]:
     return [
         clean(session["id"]),
         (clean(session["name"]), "strong"),
-        verdict(session),
+        (session["state"], "warn") if session["state"] in ("starting", "ending") else verdict(session),
         (clean(session["evidence"][0]) if session["evidence"] else "-", "dim"),
         age(session, now),
         size(session["memory"]),
@@ -102,12 +99,22 @@ def overview(result: dict[str, Any]) -> list[Block]:
     next_steps = [step for session in sessions for step in _next_steps(session)]
     blocks: list[Block] = [Line((head, "strong")), Line(), table(sessions)]
     if next_steps:
-        blocks += [Line(), Line(("waits for you", "strong")), *next_steps]
+        blocks += [Line(), Line(("waits for you", "strong")), *next_steps, *_cleanup(sessions)]
     return [
         *blocks,
         Line(),
         Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
     ]
+
+
+def _cleanup(sessions: list[Session]) -> list[Block]:
+    """The one command for all that could go."""
+    verdicts = {session["verdict"] for session in sessions if session["state"] != "ending"}
+    if verdicts & {"orphaned", "leftovers", "finished"}:
+        return [Line("  ", ("lamp cleanup", "strong"), " shows what could go, and ends it once you apply that")]
+    if "stuck" in verdicts:
+        return [Line("  ", ("lamp cleanup stuck", "strong"), " shows what is stuck, and ends it once you apply that")]
+    return []
 
 
 def _next_steps(session: Session) -> list[Block]:

@@ -27,5 +27,10 @@ def sent(result: dict[str, Any]) -> list[Block]:
 
 
 def waited(result: dict[str, Any]) -> list[Block]:
-    ended = f": {exit_words(result['exit'])}" if result["state"] == "ended" else ""
-    return _line(clean(result["met"]), "good", result, ended)
+    """One line a session."""
+    return [line for one in result["sessions"] for line in _waited(one)]
+
+
+def _waited(one: dict[str, Any]) -> list[Block]:
+    ended = f": {exit_words(one['exit'])}" if one["state"] == "ended" else ""
+    return _line(clean(one["met"]), "good", one, ended)

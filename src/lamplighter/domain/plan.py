@@ -1,0 +1,183 @@
+"""A plan of a cleanup: which sessions would be ended and why, what must never be in it, and what takes one out again.
+
+Knows no clock, no store and no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from lamplighter.domain.duration import format_duration
+from lamplighter.domain.ending import Intent
+from lamplighter.domain.permission import Act, Caller, Rank, check
+from lamplighter.domain.session import Kind, Session
+from lamplighter.domain.states import State
+from lamplighter.domain.verdict import Verdict
+from lamplighter.errors import ForbiddenError
+
+LIFETIME = 600.0
+DEFAULT_SELECTION = "orphaned+leftovers+finished"
+
+
+class PlanState(StrEnum):
+    MADE = "made"
+    APPLYING = "applying"
+    APPLIED = "applied"
+
+
+class Outcome(StrEnum):
+    """What came of a row."""
+
+    ENDED = "ended"
+    SKIPPED = "skipped"
+    SURVIVED = "survived"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One session as it was looked at. `output` and `input` say how far both had come, so that a change shows."""
+
+    name: str
+    verdict: Verdict
+    evidence: list[str]
+    processes: int
+    memory: int
+    quiet_for: float
+    active: bool
+    attached: int
+    output: int
+    input: float
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Sighting:
+        values: dict[str, Any] = {**document, "verdict": Verdict(document["verdict"])}
+        return Sighting(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One session of a plan, and once it is applied what came of it: outcome, why, certificate or error."""
+
+    session: str
+    found: Sighting
+    outcome: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What was asked for, by whom; with `key`, under which it is applied. Enough to go on after a crash."""
+
+    caller: Caller
+    selection: str
+    older_than: float | None = None
+    force: bool = False
+    grace: float = 5.0
+    reason: str = ""
+    key: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Orders:
+        caller = document["caller"]
+        known = Caller(Rank(caller["rank"]), caller["name"], caller["session"])
+        values: dict[str, Any] = {**document, "caller": known}
+        return Orders(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    id: str
+    orders: Orders
+    made_at: float
+    expires_at: float
+    state: PlanState = PlanState.MADE
+    applied_at: float | None = None
+    rows: list[Row] = field(default_factory=list[Row])
+
+    @property
+    def key(self) -> str:
+        """What an intent to end carries that comes from this plan."""
+        return f"cleanup:{self.id}"
+
+    def is_behind(self, intent: Intent | None) -> bool:
+        return intent is not None and intent.key == self.key
+
+    def expired(self, now: float) -> bool:
+        """Also when the clock was set back since: nobody knows then how old it is."""
+        return not self.made_at <= now < self.expires_at
+
+    def too_late(self, now: float) -> bool:
+        """Whether an apply that was cut off is too old to go on with sessions it has not begun with."""
+        begun = self.applied_at or self.made_at
+        return not begun <= now < begun + LIFETIME
+
+    def applying(self, key: str, now: float, grace: float | None, reason: str) -> Plan:
+        orders = replace(
+            self.orders,
+            key=key,
+            grace=self.orders.grace if grace is None else grace,
+            reason=reason or self.orders.reason,
+        )
+        return replace(self, state=PlanState.APPLYING, orders=orders, applied_at=now)
+
+    def reason(self, row: Row) -> str:
+        return self.orders.reason or f"cleanup {self.id}: {row.found.verdict}"
+
+
+# -- rules
+
+
+def barred(session: Session, attached: int, caller: Caller, above: Collection[str]) -> str | None:
+    """Why a session may be in no plan of this caller, force or not. `above`: the caller's own session and its ancestors."""
+    if not session.alive:
+        return "it has ended"
+    if session.state is State.ENDING:
+        return "it is being ended already"
+    if session.protected:
+        return "it is protected"
+    if session.kind in (Kind.MAIN, Kind.SYSTEM):
+        return f"it is a {session.kind} session"
+    if session.id in above:
+        return (
+            "it is the session that asks" if session.id == caller.session else "the session that asks descends from it"
+        )
+    if attached:
+        return "people are attached to it"
+    try:
+        check(caller, Act.END, session, session.line, attached)
+    except ForbiddenError as error:
+        return error.message
+    return None
+
+
+def unwanted(found: Sighting, orders: Orders) -> str | None:
+    """Why a session that matches is not in the plan all the same, though it could be."""
+    if found.active and not orders.force:
+        return f"it is active: {found.verdict}; --force takes it too"
+    if orders.older_than is not None and found.quiet_for < orders.older_than:
+        return f"it was quiet for {format_duration(found.quiet_for)} only"
+    return None
+
+
+def changed(before: Sighting, now: Sighting, orders: Orders) -> str | None:
+    """Why a row is skipped that was in the plan: what is different by now. With force no change matters."""
+    if orders.force:
+        return None
+    if now.active:
+        return f"it became active: {now.verdict}"
+    if now.verdict is not before.verdict:
+        return f"it was {before.verdict} and is {now.verdict} now"
+    if now.input > before.input:
+        return "it got input since the plan was made"
+    if now.output > before.output:
+        return "it has printed since the plan was made"
+    return None

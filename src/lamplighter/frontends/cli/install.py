@@ -1,0 +1,31 @@
+"""`lamp install TARGET` and `lamp uninstall TARGET`: finds the target's own module, and carries out what it plans.
+
+Each target is a module with `install(options)` and `uninstall(options)`, both returning an Installation; nothing is changed
+before that is carried out. Agents may do this: it writes the user's own files, which any process of the user can write too.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.installation import Installation
+from lamplighter.frontends.cli.output import Output
+
+TARGETS = {"service": "unit", "completion": "completion"}
+"""What can be installed: the module that knows how."""
+
+
+def install(_: Command, arguments: Arguments, output: Output) -> int:
+    return _plan("install", arguments).carry_out(output, dry=bool(arguments.options.get("dry_run")))
+
+
+def uninstall(_: Command, arguments: Arguments, output: Output) -> int:
+    return _plan("uninstall", arguments).carry_out(output, dry=bool(arguments.options.get("dry_run")))
+
+
+def _plan(what: str, arguments: Arguments) -> Installation:
+    module: Any = importlib.import_module(f"lamplighter.frontends.cli.{TARGETS[arguments.request['target']]}")
+    return getattr(module, what)(arguments.options)

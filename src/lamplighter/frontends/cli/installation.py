@@ -1,0 +1,116 @@
+"""What installing something comes to: steps with files, commands to run, and what the user should know. Does it, or shows it.
+
+Knows nothing of what is installed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.placement import Step, perform, read
+from lamplighter.frontends.cli.text import clean
+
+_CALM_SECONDS = 120.0
+
+
+@dataclass
+class Installation:
+    """`first`: commands before the files change. `then`: those after. `by_hand`: commands that only the user can run now."""
+
+    target: str
+    first: list[list[str]] = field(default_factory=list[list[str]])
+    steps: list[Step] = field(default_factory=list[Step])
+    then: list[list[str]] = field(default_factory=list[list[str]])
+    by_hand: list[list[str]] = field(default_factory=list[list[str]])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def nothing_to_do(self) -> bool:
+        return not (self.first or self.steps or self.then)
+
+    def carry_out(self, output: Output, *, dry: bool) -> int:
+        """0, or 3 when a command failed; the files stay as they are then, and the next call goes on from there."""
+        shown = [_as_diff(step) for step in self.steps]
+        failed = [] if dry else self._do()
+        if output.as_json:
+            output.document(self.document(dry, failed))
+        else:
+            output.blocks(self._blocks(dry, shown, failed))
+        return 3 if failed else 0
+
+    def document(self, dry: bool, failed: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "applied": not dry,
+            "changes": [step._asdict() for step in self.steps],
+            "commands": [*self.first, *self.then],
+            "by_hand": self.by_hand,
+            "failed": failed,
+            "notes": self.notes,
+        }
+
+    def _do(self) -> list[dict[str, Any]]:
+        failed = _run(self.first)
+        for step in self.steps:
+            perform(step)
+        return [*failed, *_run(self.then)]
+
+    def _blocks(self, dry: bool, shown: list[list[str]], failed: list[dict[str, Any]]) -> list[Block]:
+        blocks: list[Block] = []
+        for words in self.first:
+            blocks.append(Line(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
+        for step, diff in zip(self.steps, shown, strict=True):
+            blocks.append(Line((_word(step.act, dry), "strong"), f"  {clean(step.path)}", _target(step)))
+            blocks += [Line((f"  {clean(line)}", "dim")) for line in diff]
+        for words in self.then:
+            blocks.append(Line(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
+        if self.nothing_to_do:
+            blocks.append(Line(f"nothing to do for {self.target}"))
+        for fault in failed:
+            blocks.append(
+                Line(("failed: ", "bad"), shlex.join(fault["command"]), f": {clean(fault['said'])}", loud=True)
+            )
+        if self.by_hand:
+            blocks.append(Line("then run:", loud=True))
+            blocks += [Line(f"  {shlex.join(words)}", loud=True) for words in self.by_hand]
+        return [*blocks, *(Line(("note: ", "strong"), clean(note), loud=True) for note in self.notes)]
+
+
+def _word(act: str, dry: bool) -> str:
+    done = {"write": "wrote", "move": "moved", "remove": "removed"}
+    return f"would {act}" if dry else done[act]
+
+
+def _target(step: Step) -> str:
+    return f"  to  {clean(step.to)}" if step.to else ""
+
+
+def _as_diff(step: Step) -> list[str]:
+    """The change of a file, before it is made. A new file is shown whole."""
+    if step.act != "write":
+        return []
+    before = read(step.path).splitlines()
+    after = step.text.splitlines()
+    return list(unified_diff(before, after, lineterm="", n=2))[2:] if before else after
+
+
+def _run(commands: list[list[str]]) -> list[dict[str, Any]]:
+    """Run each; those that failed, with what they said. One that fails keeps the rest from running."""
+    import subprocess
+
+    for words in commands:
+        try:
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_CALM_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return [{"command": words, "said": str(error)}]
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            return [{"command": words, "said": said[-1] if said else f"exit {done.returncode}"}]
+    return []

@@ -1,0 +1,63 @@
+"""Which sessions a selection means now: its words looked up, its verdicts reached only for those that can still match.
+
+Knows the fleet and the store; what a term means is `domain.selection`'s.
+"""
+
+from __future__ import annotations
+
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.selection import Seen, Selection, suggestion
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, MissingError
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.store import sessions
+
+_MOST_ENDED = 100_000
+
+
+class Choosing:
+    def __init__(self, fleet: Fleet, judgement: Judgement) -> None:
+        self.fleet = fleet
+        self.judgement = judgement
+
+    async def choose(
+        self, selection: Selection, caller: Caller, *, ended: bool = False, fresh: float | None = None
+    ) -> list[Assessment]:
+        """All that match, oldest first. Ended ones where they are asked for, or named by a word.
+
+        From a look not older than `fresh` seconds; without that from one made now, to act on.
+        """
+        found = {lamp.session.id: lamp.session for lamp in self.fleet.lamps.values()}
+        if ended or selection.wants_ended:
+            for session in await self.fleet.store.read(lambda db: sessions.newest_ended(db, _MOST_ENDED)):
+                found.setdefault(session.id, session)
+        named: dict[str, str] = {}
+        bare = {term.value for term in selection.terms if term.key == "word"}
+        for word in selection.words:
+            session = await self.named(word)
+            named[word] = session.id
+            if word in bare:
+                found.setdefault(session.id, session)
+        possible = [one for one in found.values() if selection.matches(Seen(one), caller, named)]
+        possible.sort(key=lambda session: session.id)
+        judgement = self.judgement
+        judged = await (judgement.decide(possible) if fresh is None else judgement.assess(possible, fresh))
+        return [one for one in judged if selection.matches(seen(one), caller, named)]
+
+    async def named(self, word: str) -> Session:
+        """The one session that a word names; else NOT_FOUND with what was probably meant."""
+        try:
+            return await self.fleet.find(word)
+        except MissingError as error:
+            if error.code is not Code.NOT_FOUND:
+                raise
+            raise MissingError(
+                Code.NOT_FOUND,
+                f"there is no session {word[:60]!a}, and it is no word of a selection",
+                suggestion(word, list(self.fleet.names)),
+            ) from None
+
+
+def seen(found: Assessment) -> Seen:
+    return Seen(found.session, found.verdict, found.active, found.attached)

@@ -1,0 +1,335 @@
+"""Cleaning up in two steps: a plan that ends nothing, and its apply, which looks at every row once more.
+
+An apply is written down before its first act and goes on whoever asked for it is gone; after a crash the next daemon goes on
+with it by itself. The rules are `domain.plan`'s; the endings are `stop`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.plan import (
+    LIFETIME,
+    Orders,
+    Outcome,
+    Plan,
+    PlanState,
+    Row,
+    Sighting,
+    barred,
+    changed,
+    unwanted,
+)
+from lamplighter.domain.selection import Selection
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, MissingError, UnavailableError
+from lamplighter.lifecycle.choosing import Choosing
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.store import events, plans, sessions
+
+log = logging.getLogger(__name__)
+_SIDE_BY_SIDE = 64
+_KEPT_SECONDS = 7 * 86400.0
+_SETTLE_LOOKS = 6
+_SETTLE_SECONDS = 0.5
+
+
+class Run:
+    """An apply under way: its rows, each with its outcome as soon as there is one."""
+
+    def __init__(self, plan: Plan, resumed: bool) -> None:
+        self.plan = plan
+        self.resumed = resumed
+        self.rows = {row.session: row for row in plan.rows}
+        self.done = [row for row in plan.rows if row.outcome is not None]
+        self.finished = False
+        self._news = asyncio.Event()
+
+    def put(self, row: Row) -> None:
+        self.rows[row.session] = row
+        self.done.append(row)
+        self.notify()
+
+    def notify(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def follow(self) -> AsyncIterator[Row]:
+        """Every row that is done, those of before first, until all are."""
+        told = 0
+        while told < len(self.done) or not self.finished:
+            if told == len(self.done):
+                await self._news.wait()
+                continue
+            told += 1
+            yield self.done[told - 1]
+
+
+class Cleanup:
+    def __init__(
+        self, fleet: Fleet, judgement: Judgement, choosing: Choosing, undertaker: Undertaker, tasks: Tasks
+    ) -> None:
+        self.fleet = fleet
+        self.judgement = judgement
+        self.choosing = choosing
+        self.undertaker = undertaker
+        self.tasks = tasks
+        self._runs: dict[str, Run] = {}
+
+    # -- the plan
+
+    async def plan(self, selection: Selection, orders: Orders) -> tuple[Plan, list[tuple[Assessment, str]]]:
+        """The plan, kept; and what matches but is not in it, each with why."""
+        above = await self._above(orders.caller)
+        rows, left_out = list[Row](), list[tuple[Assessment, str]]()
+        for found in await self.choosing.choose(selection, orders.caller):
+            now = sighting(found)
+            why = barred(found.session, found.attached, orders.caller, above) or unwanted(now, orders)
+            if why:
+                left_out.append((found, why))
+            else:
+                rows.append(Row(found.session.id, now))
+        made = self.fleet.clock.now()
+        plan = Plan(f"plan-{secrets.token_hex(4)}", orders, made, made + LIFETIME, rows=rows)
+        await self.fleet.store.write(lambda db: self._insert(db, plan))
+        self.fleet.announce()
+        return plan, left_out
+
+    def _insert(self, db: sqlite3.Connection, plan: Plan) -> None:
+        plans.insert(db, plan)
+        if plan.rows:  # an empty one changes nothing that anybody could ask about later
+            self._note(db, plan, "plan", sessions=len(plan.rows))
+
+    async def open_plans(self, caller: Caller) -> list[tuple[str, int, str]]:
+        """Those of this caller that can still be applied: id, how many sessions, and what was selected."""
+        now = self.fleet.clock.now()
+        found = await self.fleet.store.read(lambda db: plans.open_of(db, caller.name))
+        return [(plan.id, len(plan.rows), plan.orders.selection) for plan in found if not plan.expired(now)]
+
+    async def _above(self, caller: Caller) -> set[str]:
+        """The session that the caller is in, and its ancestors."""
+        if caller.session is None:
+            return set()
+        own = caller.session
+        lamp = self.fleet.lamps.get(own)
+        session = lamp.session if lamp else await self.fleet.store.get(lambda db: sessions.get(db, own))
+        above = {own, *(session.line if session else ())}
+        while session is not None and session.parent is not None and session.parent in self.fleet.lamps:
+            session = self.fleet.lamps[session.parent].session
+            if session.id in above:
+                break
+            above.add(session.id)
+        return above
+
+    # -- applying
+
+    async def apply(self, identifier: str, caller: Caller, key: str, grace: float | None, reason: str) -> Run:
+        """The apply, begun; or the one of the same key, which may be done."""
+        plan = await self._mine(identifier, caller)
+        if plan.state is PlanState.MADE:
+            plan = await self._begin(plan, key, grace, reason)
+        if plan.orders.key != key:
+            raise _applied(plan)
+        return self._run(plan, resumed=False)
+
+    async def _mine(self, identifier: str, caller: Caller) -> Plan:
+        plan = await self.fleet.store.read(lambda db: plans.get(db, identifier))
+        if plan is None:
+            hint = "lamp cleanup makes one and says its id; plans are kept for a week"
+            raise MissingError(Code.NOT_FOUND, f"there is no plan {identifier[:60]!a}", hint)
+        if plan.orders.caller.name != caller.name:
+            await self.fleet.note_if_possible(None, caller, "refused", act="apply", plan=plan.id)
+            raise ForbiddenError(
+                Code.FORBIDDEN,
+                f"{caller.name} may not apply {plan.id}: it is a plan of {plan.orders.caller.name}",
+                "make a plan of your own with lamp cleanup",
+            )
+        return plan
+
+    async def _begin(self, plan: Plan, key: str, grace: float | None, reason: str) -> Plan:
+        """The intent of all of it, in one transaction, before the first act. As it is, when another call was first."""
+        now = self.fleet.clock.now()
+        if plan.expired(now):
+            raise ConflictError(
+                Code.PLAN_EXPIRED,
+                f"{plan.id} has expired: sessions change, and a plan holds for {LIFETIME / 60:.0f} minutes",
+                f"make a new one: lamp cleanup '{plan.orders.selection}'",
+            )
+        begun = plan.applying(key, now, grace, reason)
+
+        def write(db: sqlite3.Connection) -> bool:
+            first = plans.begin(db, begun)
+            if first and plan.rows:
+                self._note(db, begun, "apply", sessions=len(plan.rows))
+            return first
+
+        first = await self.fleet.store.write(write)
+        self.fleet.announce()
+        return begun if first else await self._mine(plan.id, plan.orders.caller)
+
+    def _run(self, plan: Plan, *, resumed: bool) -> Run:
+        run = self._runs.get(plan.id)
+        if run is None:
+            run = Run(plan, resumed)
+            if plan.state is PlanState.APPLIED:
+                run.finished = True
+                return run
+            self._runs[plan.id] = run
+            self.tasks.begin(self._carry_out(run), f"apply of {plan.id}")
+        return run
+
+    async def resume(self) -> None:
+        """Go on with every apply that a crash cut off, whether or not anybody asks again."""
+        for identifier in await self.fleet.store.read(plans.unfinished):
+            plan = await self.fleet.store.read(lambda db, wanted=identifier: plans.get(db, wanted))
+            if plan is not None:
+                self._run(plan, resumed=True)
+
+    async def forget_old_plans(self) -> None:
+        before = self.fleet.clock.now() - _KEPT_SECONDS
+        await self.fleet.store.write(lambda db: plans.forget_before(db, before))
+
+    async def _carry_out(self, run: Run) -> None:
+        """Every row that has no outcome yet, side by side."""
+        plan = run.plan
+        above = await self._above(plan.orders.caller)
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def one(row: Row) -> None:
+            async with room:
+                outcome = await self._outcome(run, row, above)
+            await self._persist(lambda db: plans.keep_outcome(db, plan.id, row.session, outcome))
+            run.put(replace(row, outcome=outcome))
+
+        await asyncio.gather(*(one(row) for row in plan.rows if row.outcome is None))
+        await self._persist(lambda db: self._finish(db, run))
+        self.fleet.announce()
+        run.finished = True
+        run.notify()
+        self._runs.pop(plan.id, None)
+
+    def _finish(self, db: sqlite3.Connection, run: Run) -> None:
+        plans.finish(db, run.plan.id)
+        if run.rows:
+            outcomes = [row.outcome["outcome"] for row in run.rows.values() if row.outcome]
+            counts = {outcome.value: outcomes.count(outcome.value) for outcome in Outcome}
+            self._note(db, run.plan, "applied", **counts)
+
+    # -- one row
+
+    async def _outcome(self, run: Run, row: Row, above: set[str]) -> dict[str, Any]:
+        """What comes of a row, whatever goes wrong with it: the others are none of its business."""
+        try:
+            session = await self._session(row.session)
+            if not run.plan.is_behind(session.intent):
+                why = await self._objection(run, row, session, above)
+                if why:
+                    return _told(Outcome.SKIPPED, why)
+            return await self._end(run.plan, row, session)
+        except LampError as error:
+            return _told(Outcome.FAILED, error.message, error=error.document())
+        except Exception as error:
+            log.exception("%s: the row of %s failed", run.plan.id, row.session)
+            fault = UnavailableError(
+                Code.INTERNAL, f"something went wrong inside: {error}", "the daemon's log says what"
+            )
+            return _told(Outcome.FAILED, fault.message, error=fault.document())
+
+    async def _session(self, identifier: str) -> Session:
+        lamp = self.fleet.lamps.get(identifier)
+        session = lamp.session if lamp else await self.fleet.store.get(lambda db: sessions.get(db, identifier))
+        if session is None:
+            raise MissingError(
+                Code.NOT_FOUND, f"there is no session {identifier!a} any more", "there is nothing to end"
+            )
+        return session
+
+    async def _objection(self, run: Run, row: Row, session: Session, above: set[str]) -> str | None:
+        """Why it must not be ended now. A daemon that has just started is given time to know the session again."""
+        if run.resumed and run.plan.too_late(self.fleet.clock.now()):
+            return "the apply was cut off too long ago"
+        why = await self._look(run.plan, row, session, above)
+        for _ in range(_SETTLE_LOOKS if run.resumed else 0):
+            if why is None:
+                break
+            lamp = self.fleet.lamps.get(row.session)
+            if lamp is not None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(lamp.changed.wait(), _SETTLE_SECONDS)
+            why = await self._look(run.plan, row, session, above)
+        return why
+
+    async def _look(self, plan: Plan, row: Row, session: Session, above: set[str]) -> str | None:
+        (found,) = await self.judgement.decide([await self.fleet.now(session)])
+        session = await self.fleet.now(session)  # it may have ended, or been protected, during that look
+        return barred(session, found.attached, plan.orders.caller, above) or changed(
+            row.found, sighting(found), plan.orders
+        )
+
+    async def _end(self, plan: Plan, row: Row, session: Session) -> dict[str, Any]:
+        orders = plan.orders
+        told = await self.undertaker.end(
+            session, orders.caller, plan.reason(row), grace=orders.grace, ask=True, key=plan.key
+        )
+        now = await self.fleet.now(session)
+        if not plan.is_behind(now.intent):
+            why = f"it was ended by {now.intent.by} meanwhile" if now.intent else "it ended by itself meanwhile"
+            return _told(Outcome.SKIPPED, why)
+        certificate = told["certificate"]
+        if told["state"] == "ended":
+            return _told(Outcome.ENDED, told["reason"], certificate=certificate)
+        return _told(Outcome.SURVIVED, "something of it is still alive; it is tried on", certificate=certificate)
+
+    # -- the store
+
+    def _note(self, db: sqlite3.Connection, plan: Plan, action: str, **detail: Any) -> None:
+        events.append(db, self.fleet.clock.now(), None, plan.orders.caller.name, action, plan=plan.id, **detail)
+
+    async def _persist(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        """However long the store takes: what was done is never forgotten because of a full disk or a lock."""
+        pause = 0.1
+        while True:
+            try:
+                await self.fleet.store.write(change)
+                return
+            except UnavailableError as error:
+                log.error("an outcome of a cleanup cannot be written yet: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 10.0)
+
+
+def sighting(found: Assessment) -> Sighting:
+    return Sighting(
+        name=found.session.name,
+        verdict=found.verdict,
+        evidence=found.evidence,
+        processes=len(found.measure.processes),
+        memory=found.measure.memory,
+        quiet_for=round(found.quiet_for, 3),
+        active=found.active,
+        attached=found.attached,
+        output=found.reading.offset if found.reading else 0,
+        input=found.reading.last_input if found.reading else 0.0,
+    )
+
+
+def _told(outcome: Outcome, why: str, **more: Any) -> dict[str, Any]:
+    return {"outcome": outcome.value, "why": why, **more}
+
+
+def _applied(plan: Plan) -> ConflictError:
+    state = "is being applied" if plan.state is PlanState.APPLYING else "was applied"
+    return ConflictError(
+        Code.PLAN_APPLIED, f"{plan.id} {state} already, and a plan is applied once", "make a new one with lamp cleanup"
+    )

@@ -1,0 +1,211 @@
+"""Cleaning up: a plan of what could go, and its apply."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, Row
+from lamplighter.domain.selection import parse_selection
+from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.judgement import Assessment
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import CertificateView, moment
+
+
+class CleanUpSessions(Request):
+    selection: str = Field(
+        default=DEFAULT_SELECTION,
+        description="which sessions: verdicts, kind:cron, project:X, cron:*; a comma means and, a plus means or",
+    )
+    older_than: str | None = Field(default=None, description="only those quiet for at least this long: 30m, 8h, 2d")
+    force: bool = Field(default=False, description="also active ones: working, waiting or unknown")
+    grace: str | None = Field(default=None, description="how long after TERM before KILL: 5s unless told")
+    reason: str = Field(default="", max_length=2000, description="why; kept with each session")
+    apply: str | None = Field(
+        default=None, max_length=100, description="end what this plan says, after a look at each row once more"
+    )
+
+
+class RowView(Result):
+    """One session of a plan; with an outcome once the plan is applied."""
+
+    id: str
+    name: str
+    verdict: str
+    evidence: list[str] = Field(description="what the verdict rests on")
+    processes: int
+    memory: int = Field(description="resident bytes of the whole tree")
+    quiet_for: float = Field(description="seconds without a sign of life")
+    outcome: Literal["ended", "skipped", "survived", "failed"] | None = None
+    why: str | None = Field(
+        default=None, description="the reason that is kept with it, or why it was skipped or failed"
+    )
+    certificate: CertificateView | None = None
+    error: dict[str, Any] | None = None
+
+
+class LeftOut(Result):
+    id: str
+    name: str
+    verdict: str
+    why: str
+
+
+class Sums(Result):
+    """Before an apply what it would free, after it what it did."""
+
+    sessions: int = Field(description="rows of the plan")
+    processes: int = Field(description="that end; of an applied plan, of those that ended")
+    memory: int = Field(description="resident bytes that are freed; of an applied plan, of those that ended")
+    ended: int = 0
+    skipped: int = 0
+    survived: int = 0
+    failed: int = 0
+
+
+class CleanUp(Result):
+    """A plan, or what came of it. Both have the same shape: only `applied`, the outcomes and the sums differ."""
+
+    plan: str = Field(description="its id: pass it as apply")
+    applied: bool
+    selection: str
+    expires_at: str | None
+    rows: list[RowView]
+    left_out: list[LeftOut] = Field(description="of a plan: what matches but is not in it, each with why")
+    sums: Sums
+
+
+class Step(Result):
+    """One row that is done, while a plan is applied."""
+
+    plan: str
+    done: int
+    total: int
+    row: RowView
+
+
+@operation(command="cleanup", group="sessions", positional=("selection",), changes=True)
+async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
+    """Plan a cleanup: which sessions could go, why, and what that frees. Ends nothing until its plan is applied.
+
+    By default what is orphaned, has finished, or has left processes behind. Never in a plan: protected, main and system
+    sessions, the caller's own and those above it, sessions with people attached, what the caller may not end, and without
+    force active ones. With apply, each row is looked at once more and skipped when it has changed; the others are ended
+    politely, side by side, one certificate each. A plan holds for ten minutes, for its caller alone, and is applied once.
+    """
+    grace = None if request.grace is None else parse_duration(request.grace, "grace")
+    if request.apply is not None:
+        return await _apply(call, request, request.apply, grace)
+    selection = parse_selection(request.selection.strip() or DEFAULT_SELECTION)
+    orders = Orders(
+        caller=call.caller,
+        selection=str(selection),
+        older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
+        force=request.force,
+        grace=5.0 if grace is None else grace,
+        reason=request.reason,
+    )
+    plan, left_out = await call.app.cleanup.plan(selection, orders)
+    return _view(plan, plan.rows, applied=False, left_out=left_out)
+
+
+async def _apply(call: Call, request: CleanUpSessions, plan: str, grace: float | None) -> CleanUp:
+    chosen = request.selection != DEFAULT_SELECTION or request.older_than is not None or request.force
+    if chosen:
+        raise InputError(
+            Code.BAD_INPUT,
+            "apply goes with a plan as it is: selection, older-than and force belong to making one",
+            f"apply it with lamp cleanup --apply {plan[:40]}, or make another without --apply",
+        )
+    run = await call.app.cleanup.apply(plan, call.caller, call.key, grace, request.reason)
+    done = 0
+    async for row in run.follow():
+        done += 1
+        await _tell(call, Step(plan=run.plan.id, done=done, total=len(run.rows), row=_row(row)))
+    return _view(run.plan, list(run.rows.values()), applied=True)
+
+
+async def _tell(call: Call, step: Step) -> None:
+    """As progress, to whoever still listens: a client that is gone, or went while it was told, must stop nothing."""
+    if call.gone.is_set():
+        return
+    telling = asyncio.ensure_future(call.emit(step))
+    leaving = asyncio.ensure_future(call.gone.wait())
+    try:
+        await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        telling.cancel()
+        with suppress(OSError, ValueError, asyncio.CancelledError):
+            await telling
+
+
+def _view(
+    plan: Plan, rows: list[Row], *, applied: bool, left_out: list[tuple[Assessment, str]] | None = None
+) -> CleanUp:
+    views = [_row(row) for row in rows]
+    freed = [view for view in views if view.outcome == "ended"] if applied else views
+    outcomes = [view.outcome for view in views]
+    return CleanUp(
+        plan=plan.id,
+        applied=applied,
+        selection=plan.orders.selection,
+        expires_at=moment(plan.expires_at),
+        rows=views,
+        left_out=[
+            LeftOut(id=found.session.id, name=found.session.name, verdict=found.verdict.value, why=why)
+            for found, why in left_out or ()
+        ],
+        sums=Sums(
+            sessions=len(views),
+            processes=sum(view.processes for view in freed),
+            memory=sum(view.memory for view in freed),
+            ended=outcomes.count("ended"),
+            skipped=outcomes.count("skipped"),
+            survived=outcomes.count("survived"),
+            failed=outcomes.count("failed"),
+        ),
+    )
+
+
+def _row(row: Row) -> RowView:
+    found = row.found
+    return RowView.model_validate(
+        {
+            "id": row.session,
+            "name": found.name,
+            "verdict": found.verdict.value,
+            "evidence": found.evidence,
+            "processes": found.processes,
+            "memory": found.memory,
+            "quiet_for": found.quiet_for,
+            **(row.outcome or {}),
+        }
+    )
+
+
+class Nothing(Request):
+    pass
+
+
+class PlanName(Result):
+    id: str
+    sessions: int = Field(description="how many it would end")
+    selection: str
+
+
+class Plans(Result):
+    plans: list[PlanName]
+
+
+@operation(command=None, group="sessions")
+async def list_plans(call: Call, _: Nothing) -> Plans:
+    """Your plans that can still be applied, the newest first."""
+    found = await call.app.cleanup.open_plans(call.caller)
+    return Plans(plans=[PlanName(id=name, sessions=count, selection=chosen) for name, count, chosen in found])
