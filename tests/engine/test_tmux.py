@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.errors import Code, ConflictError, LampError, UnavailableError
 from lamplighter.holder import relay
 from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine, engine
@@ -181,6 +182,34 @@ def test_twenty_at_once(lit: Engine, tmux: OwnTmux) -> None:
         ended = list(pool.map(end, tmux.sessions()))
     assert all(one["state"] == "ended" and not one["certificate"]["survivors"] for one in ended)
     assert tmux.sessions() == []
+
+
+def test_one_name_at_once_is_one_session(lit: Engine, tmux: OwnTmux) -> None:
+    lit.call("get_status")
+
+    def start(_: int) -> str:
+        try:
+            return str(tmux.start(lit, "cat", name="work")["name"])
+        except ConflictError as error:
+            return error.code.value
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(start, range(8))) == ["NAME_TAKEN"] * 7 + ["work"]
+    assert tmux.sessions() == ["work"]
+
+
+def test_daemon_and_keeper_killed_at_any_moment_of_a_start(lit: Engine, tmux: OwnTmux, chance: random.Random) -> None:
+    lit.call("get_status")
+    for number in range(10):
+        victim = lit.daemon() if number % 2 else lit.keeper()
+        timer = threading.Timer(chance.random() * 0.15, os.kill, (victim[0], signal.SIGKILL))
+        timer.start()
+        tmux.start(lit, "cat", name=f"job-{number}")
+        timer.join()
+        assert wait_until(lambda old=victim: not alive(*old))
+    names = sorted(f"job-{number}" for number in range(10))
+    assert sorted(session["name"] for session in lit.call("list_sessions")["sessions"]) == names
+    assert sorted(tmux.sessions()) == names
 
 
 # -- what cannot be
