@@ -56,7 +56,7 @@ class App:
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
         self.gauge.before_look = self.traced.refresh
         self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
-        self.speech = Speech(self.fleet, self.reading)
+        self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
@@ -116,9 +116,14 @@ class App:
         await self._check(caller, act, None)
 
     async def _check(self, caller: Caller, act: Act, session: Session | None) -> None:
-        reading = self.fleet.reading(session.id) if session and session.alive else None
+        attached = 0
+        if session and session.alive:
+            if session.place:
+                await self.fleet.look(0.2)
+            reading = self.fleet.reading(session.id)
+            attached = (reading.attached if reading else 0) + self.fleet.watchers(session.id)
         try:
-            check(caller, act, session, session.line if session else [], reading.attached if reading else 0)
+            check(caller, act, session, session.line if session else [], attached)
         except ForbiddenError:
             await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
             raise

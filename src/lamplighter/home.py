@@ -37,12 +37,16 @@ class Home(NamedTuple):
     def shim_socket(self, session: str) -> str:
         return f"{self.run}/s/{session}.sock"
 
+    def pane_socket(self, session: str) -> str:
+        """Where a pane of tmux hands over what belongs to it, while its session starts."""
+        return f"{self.run}/p/{session}"
+
     def session_folder(self, session: str) -> str:
         return f"{self.state}/sessions/{session}"
 
     def make(self) -> None:
         """Make the folders, the user's alone; refuse one that somebody else could have put there."""
-        for folder in (self.state, f"{self.state}/sessions", self.run, f"{self.run}/s"):
+        for folder in (self.state, f"{self.state}/sessions", self.run, f"{self.run}/s", f"{self.run}/p"):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             found = os.stat(folder)
             if found.st_uid != os.getuid():

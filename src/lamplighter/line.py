@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import socket
@@ -50,6 +51,11 @@ class Line:
         self._waiting[number] = future
         self._send({"op": operation, "n": number, **fields}, descriptors)
         return await future
+
+    async def type(self, data: bytes, by: str, key: str) -> dict[str, Any]:
+        """Have the shim type this; answered when the session has taken it."""
+        answer, _ = await self.ask("input", data=base64.b64encode(data).decode(), by=by, id=key)
+        return answer
 
     def tell(self, operation: str, **fields: Any) -> None:
         """Say something that has no answer."""

@@ -66,20 +66,23 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Proof of death: every process seen, the signal it took, how long that took, and who is still there."""
+    """Proof of death: every process seen, the signal it took, how long that took, and who is still there. `spared` is what
+    hung under the session and is others'."""
 
     guarantee: Guarantee
     seconds: float
     processes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     survivors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    spared: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def document(self) -> dict[str, Any]:
-        return {
+        document: dict[str, Any] = {
             "guarantee": self.guarantee.value,
             "seconds": round(self.seconds, 6),
             "processes": self.processes,
             "survivors": self.survivors,
         }
+        return {**document, "spared": self.spared} if self.spared else document
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Certificate:
@@ -88,6 +91,7 @@ class Certificate:
             float(document["seconds"]),
             list(document["processes"]),
             list(document["survivors"]),
+            list(document.get("spared", [])),
         )
 
 

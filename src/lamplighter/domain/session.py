@@ -75,6 +75,11 @@ class Session:
         return list(self.facts.get("line", []))
 
     @property
+    def place(self) -> dict[str, Any]:
+        """Where in tmux it is: socket, session, pane and more; empty when it is not in tmux."""
+        return dict(self.facts.get("tmux", {}))
+
+    @property
     def alive(self) -> bool:
         return self.state is not State.ENDED
 

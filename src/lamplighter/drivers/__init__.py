@@ -9,6 +9,7 @@ from lamplighter.drivers.driver import Driver
 
 REGISTRY: dict[Name, str] = {
     Name.TERMINAL: "lamplighter.drivers.terminal:TerminalDriver",
+    Name.TMUX: "lamplighter.drivers.tmux:TmuxDriver",
     Name.HEADLESS: "lamplighter.drivers.headless:HeadlessDriver",
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from lamplighter.line import Line
 
@@ -14,6 +15,11 @@ class Driver(Protocol):
         """What to write into the session for this text, or for these names of keys."""
         ...
 
-    async def ask_to_stop(self, line: Line) -> bool:
+    async def type(self, line: Line, place: Mapping[str, Any], data: bytes, by: str, key: str) -> dict[str, Any]:
+        """Have this typed, once however often it is asked for with the same key; the cursor from before it comes back.
+        `place` is where the session is, for a driver that needs to know."""
+        ...
+
+    async def ask_to_stop(self, line: Line, place: Mapping[str, Any]) -> bool:
         """Ask in the session's own way; False when there is no such way, so that nobody waits for an answer."""
         ...

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import base64
+from collections.abc import Mapping
+from typing import Any
 
 from lamplighter.domain.keys import encode_keys
 from lamplighter.line import Line
@@ -14,7 +15,11 @@ class TerminalDriver:
             return encode_keys(text)
         return text.encode(errors="surrogateescape") + (b"\r" if enter else b"")
 
-    async def ask_to_stop(self, line: Line) -> bool:
+    async def type(self, line: Line, place: Mapping[str, Any], data: bytes, by: str, key: str) -> dict[str, Any]:
+        del place
+        return await line.type(data, by, key)
+
+    async def ask_to_stop(self, line: Line, place: Mapping[str, Any]) -> bool:
         """Ctrl-D, the end of input: shells, interpreters and most line-readers leave at it."""
-        await line.ask("input", data=base64.b64encode(b"\x04").decode(), by="lamplighter", id="")
+        await self.type(line, place, b"\x04", "lamplighter", "")
         return True

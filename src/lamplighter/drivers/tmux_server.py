@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lamplighter.errors import Code, UnavailableError
 
@@ -27,7 +29,19 @@ class TmuxError(Exception):
 
 
 class TmuxSilentError(TmuxError):
-    """It said nothing for too long."""
+    """It said nothing in time: what was asked of it may still be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a server that has to be started for a command takes over from whoever wants it."""
+
+    environment: dict[str, str]
+    cwd: str
+    umask: int
+
+    def options(self) -> dict[str, Any]:
+        return {"env": self.environment or _environment(), "cwd": self.cwd, "umask": self.umask}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +72,34 @@ class Server:
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
-    async def run(self, *arguments: str, given: bytes = b"", seconds: float = _SECONDS) -> str:
+    async def run(
+        self, *arguments: str, given: bytes = b"", setting: Setting | None = None, seconds: float = _SECONDS
+    ) -> str:
         """What `tmux ARGUMENTS` prints on this server; TmuxError with its own words when it fails."""
         program = tmux_program()
-        process = await asyncio.create_subprocess_exec(
-            program,
-            "-u",  # else, without a UTF-8 locale, each character that is not ASCII, and each tab, becomes an underscore
-            "-S",
-            self.socket,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=_environment(),
-        )
-        try:
-            output, said = await asyncio.wait_for(process.communicate(given), seconds)
-        except TimeoutError:
-            # Not waited for: tmux passes its pipes to the server, and one that hangs keeps them open for as long as it hangs.
-            process._transport.close()  # type: ignore[attr-defined]  # pyright: ignore
-            raise TmuxSilentError(f"tmux {arguments[0]} did not answer") from None
-        if process.returncode:
-            raise TmuxError(said.decode(errors="replace").strip() or f"tmux {arguments[0]} failed")
-        return output.decode(errors="replace")
+        chosen: dict[str, Any] = {"env": _environment()} if setting is None else setting.options()
+        # Files and no pipes: tmux hands them to its server, and a pipe that a server without an answer has open never ends.
+        with _memory(given) as source, _memory() as output, _memory() as said:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                "-u",  # to a client that is not known to read UTF-8, tmux writes _ for a tab
+                "-S",
+                self.socket,
+                *arguments,
+                stdin=source,
+                stdout=output,
+                stderr=said,
+                **chosen,
+            )
+            try:
+                await asyncio.wait_for(process.wait(), seconds)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+                raise TmuxSilentError(f"tmux {arguments[0]} did not answer") from None
+            if process.returncode:
+                raise TmuxError(_text(said).strip() or f"tmux {arguments[0]} failed")
+            return _text(output)
 
     async def panes(self) -> list[Pane]:
         """Every pane of every session; none when no server runs."""
@@ -95,6 +114,24 @@ class Server:
         """Every pane of every session; TmuxError when it cannot be told."""
         text = await self.run("list-panes", "-a", "-F", _FORM, seconds=seconds)
         return [_pane(line.split("\t")) for line in text.split("\n") if line.count("\t") >= _FORM.count("\t")]
+
+
+@contextlib.contextmanager
+def _memory(data: bytes = b"") -> Generator[int]:
+    """A file in memory, to be read from its beginning."""
+    descriptor = os.memfd_create("lamplighter-tmux")
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
 
 def _pane(fields: list[str]) -> Pane:

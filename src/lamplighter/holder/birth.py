@@ -68,7 +68,7 @@ def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[in
             with open(f"{spec['enter']}/cgroup.procs", "w") as file:
                 file.write("0")
         stage = 1
-        if spec["driver"] == "terminal":
+        if spec["driver"] in ("terminal", "tmux"):
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
         for target, source in enumerate(streams):
             os.dup2(source, target)
@@ -99,3 +99,12 @@ def _read_orders(folder: str) -> dict[str, Any]:
 
 def set_size(terminal: int, rows: int, cols: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
+def get_size(terminal: int) -> tuple[int, int] | None:
+    """Rows and columns; None when the terminal is gone or does not say."""
+    try:
+        rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(terminal, termios.TIOCGWINSZ, b"\0" * 8))
+    except OSError:
+        return None
+    return (rows, cols) if rows and cols else None

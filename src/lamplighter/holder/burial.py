@@ -9,6 +9,7 @@ import select
 import time
 
 from lamplighter.holder.files import write_file
+from lamplighter.holder.pane import part
 from lamplighter.holder.segments import EXIT
 
 TYPE_CHECKING = False
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 def bury(shim: Shim) -> bool:
     """True once it is on disk, so that no end is lost to a full one; False when it has to be tried again."""
+    if not part(shim):
+        return False
     shim.read_all()
     if _more_to_read(shim):
         return False

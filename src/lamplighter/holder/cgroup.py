@@ -105,6 +105,18 @@ class Cgroup:
         except OSError:
             return False
 
+    def move_beside(self, name: str, pids: list[int]) -> bool:
+        """Move processes into a cgroup of this name beside it; one that is gone meanwhile needs no moving."""
+        folder = f"{os.path.dirname(self.folder)}/{name}"
+        try:
+            os.makedirs(folder, exist_ok=True)
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError), open(f"{folder}/cgroup.procs", "w") as file:
+                    file.write(str(pid))
+        except OSError:
+            return False
+        return True
+
     def remove(self) -> None:
         """Take it away, with cgroups that were made below it. One that is not empty stays."""
         for folder, _, _ in os.walk(self.folder, topdown=False):

@@ -106,9 +106,9 @@ class Dying:
             return due and self._nobody_found()
         if self.childless:
             return self.tree.cgroup is None or self.tree.cgroup.is_empty()
-        # A keeper that this shim had to start is a child that stays: then a look has to do.
-        only_ours = bool(self.tree.infrastructure) and not self.tree.members()
-        return only_ours and not _has_other_child(self.tree.infrastructure)
+        # A keeper that this shim had to start is a child that stays, and so is what is spared: then a look has to do.
+        only_apart = bool(self.tree.apart) and not self.tree.members()
+        return only_apart and not _has_other_child(self.tree.apart)
 
     def _nobody_found(self) -> bool:
         if self.tree.members():
@@ -121,10 +121,10 @@ class Dying:
         return True
 
 
-def _has_other_child(ours: set[int]) -> bool:
-    """Whether a child besides ours waits to be reaped."""
+def _has_other_child(apart: set[int]) -> bool:
+    """Whether a child besides these waits to be reaped."""
     try:
         waiting = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return False
-    return waiting is not None and waiting.si_pid not in ours
+    return waiting is not None and waiting.si_pid not in apart

@@ -23,6 +23,7 @@ from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.nursery import Held, Nursery
 from lamplighter.holder.prctl import become_subreaper, set_name
 from lamplighter.holder.rehearsal import rehearse
+from lamplighter.holder.sparing import SPARED
 from lamplighter.holder.strays import Strays
 from lamplighter.holder.waking import drain, listen_for_children, wake_pipe
 from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, peer_of
@@ -169,14 +170,19 @@ class Keeper:
         self.daemon.want(channel, request)
 
     def _do_spawn(self, channel: Channel, request: dict[str, Any]) -> None:
-        """Fork a shim for a session; its control socket comes back with the answer. The same session only ever once."""
+        """Fork a shim for a session; its control socket comes back with the answer. The same session only ever once.
+        With a pane of tmux, its descriptors come along."""
         spec = request["spec"]
-        if spec["session"] in self.nursery.held:
-            self._answer(channel, request, error={"code": "EXISTS", "message": "it is held already"})
-            return
+        pane = dict(zip(request.get("names", ()), channel.take(request), strict=True))
         try:
-            theirs = self.nursery.spawn(spec)
-        except FileExistsError:
+            if spec["session"] in self.nursery.held:
+                raise FileExistsError("it is held already")
+            theirs = self.nursery.spawn(spec, pane)
+        except OSError as error:
+            for descriptor in pane.values():
+                os.close(descriptor)
+            if not isinstance(error, FileExistsError):
+                raise
             self._answer(channel, request, error={"code": "EXISTS", "message": "it was born already"})
             return
         self._send_descriptor(channel, {"n": request["n"], "ok": {}}, theirs)
@@ -343,8 +349,9 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.unlink(f"{run}/keeper.sock")
     if keeper.cgroup is not None:
-        with contextlib.suppress(OSError):
-            os.rmdir(keeper.cgroup)
+        for folder in (f"{keeper.cgroup}/{SPARED}", keeper.cgroup):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
 
 
 if __name__ == "__main__":

@@ -75,13 +75,14 @@ class Nursery:
 
     # -- a new session
 
-    def spawn(self, spec: dict[str, Any]) -> socket.socket:
+    def spawn(self, spec: dict[str, Any], pane: dict[str, int] | None = None) -> socket.socket:
         """Fork a shim, which forks the command. The socket that comes back speaks to the shim. FileExistsError when this
-        session was born before: the one place that lets it be, and only once, whoever asks and however often."""
+        session was born before: the one place that lets it be, and only once, whoever asks and however often. A pane of tmux
+        was made by others: what belongs to it is given."""
         birth = f"{spec['folder']}/birth.json"
         born = os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         listener = identity.listen(spec["socket"])
-        ours, theirs = open_streams(spec)
+        ours, theirs = hold_pane(pane) if pane else open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
         given = [born, listener.fileno(), shim_end.fileno(), *ours.values(), *dict.fromkeys(theirs)]
         try:
@@ -101,7 +102,8 @@ class Nursery:
         spec: dict[str, Any] = told["spec"]
         born, listener, daemon = given[0], from_descriptor(given[1]), Channel(from_descriptor(given[2]))
         ours = dict(zip(told["ours"], given[3:], strict=False))
-        theirs = given[3 + len(ours) :] * (1 if len(ours) > 1 else 3)
+        theirs = given[3 + len(ours) :]
+        theirs = theirs if len(theirs) == 3 else theirs * 3  # a terminal is all three
         wanted = self.cgroup and spec.get("cgroup", True)
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if wanted else None
         memory = self._limit_memory(spec, cgroup)
@@ -177,7 +179,7 @@ class Nursery:
         spec: dict[str, Any] = {**held.spec, "bound": False}
         folder = f"{self.cgroup}/{spec['session']}" if self.cgroup else None
         cgroup = Cgroup(folder) if folder and os.path.isdir(folder) else None
-        tree = Tree(spec["session"], cgroup, _terminal_number(held.streams.get("terminal")))
+        tree = Tree(spec["session"], cgroup, _terminal_number(held.streams))
         tree.adopted = True
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         shim = Shim(spec, dict(held.streams), listener, tree, held.main, keeper)
@@ -287,12 +289,20 @@ def open_streams(spec: dict[str, Any]) -> tuple[dict[str, int], tuple[int, int, 
     return ours, (pipes[0][0], pipes[1][1], pipes[2][1])
 
 
-def _terminal_number(master: int | None) -> int:
-    """The terminal as /proc's stat files number it."""
-    if master is None:
+def hold_pane(pane: dict[str, int]) -> tuple[dict[str, int], tuple[int, int, int]]:
+    """The same for a pane of tmux, whose terminal is there already."""
+    os.set_blocking(pane["output"], False)
+    terminal = os.dup(pane["pane"])
+    return pane, (terminal, terminal, terminal)
+
+
+def _terminal_number(streams: dict[str, int]) -> int:
+    """The terminal as /proc's stat files number it; 0 when there is none."""
+    if "terminal" not in streams and "pane" not in streams:
         return 0
     with contextlib.suppress(OSError):
-        device = os.stat(_ptsname(master)).st_rdev
+        found = os.stat(_ptsname(streams["terminal"])) if "terminal" in streams else os.fstat(streams["pane"])
+        device = found.st_rdev
         major, minor = os.major(device), os.minor(device)
         return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
     return 0

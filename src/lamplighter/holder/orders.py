@@ -7,6 +7,7 @@ import binascii
 import os
 
 from lamplighter.holder import identity, proc
+from lamplighter.holder.pane import measure
 from lamplighter.holder.wire import INPUT, JSON, Channel, parse_json
 
 TYPE_CHECKING = False
@@ -65,6 +66,25 @@ class Orders:
             return None
         shim.take_input(data, str(request["by"]), identifier, self._teller(channel, request))
         return None
+
+    def _do_typing(self, _: Channel, request: dict[str, Any]) -> dict[str, Any]:
+        """Something is about to be typed through tmux, which cannot be asked later whether it was: so it is noted first, and
+        that it was comes after it."""
+        shim, identifier = self.shim, str(request["id"])
+        cursor = shim.log.offset
+        if identifier and identifier in shim.inputs:
+            return {"cursor": cursor, "repeated": True, "typed": identifier in shim.typed}
+        shim.note_input(int(request["size"]), str(request["by"]), identifier)
+        return {"cursor": cursor}
+
+    def _do_typed(self, _: Channel, request: dict[str, Any]) -> dict[str, Any]:
+        self.shim.typed.append(str(request["id"]))
+        return {}
+
+    def _do_measure(self, _: Channel, __: dict[str, Any]) -> dict[str, Any]:
+        """Look at the size of the pane: somebody is about to draw its screen."""
+        measure(self.shim)
+        return {"rows": self.shim.meter.rows, "cols": self.shim.meter.cols}
 
     def _do_eof(self, channel: Channel, request: dict[str, Any]) -> dict[str, Any] | None:
         self.shim.end_input(self._teller(channel, request))

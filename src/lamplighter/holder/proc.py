@@ -146,6 +146,15 @@ def ancestors(pid: int) -> list[Stat]:
     return chain
 
 
+def name_of(pid: int) -> str:
+    """What ps shows as its name; nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read().strip().decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def command_of(pid: int, longest: int = 200) -> str:
     """Its command line, or its name in square brackets when it has none."""
     try:
@@ -206,6 +215,11 @@ def boot_id() -> str:
 def start_moment(start: int) -> float:
     """A start time as Unix seconds."""
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start / _TICK
+
+
+def started_since(stat: Stat, moment: float) -> bool:
+    """Whether it was started after a moment of the clock that counts from boot."""
+    return stat.start >= int(moment * _TICK)
 
 
 def send_signal(pid: int, start: int, number: int) -> str:

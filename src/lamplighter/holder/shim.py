@@ -16,7 +16,7 @@ import struct
 import time
 from collections import deque
 
-from lamplighter.holder import identity, proc
+from lamplighter.holder import identity, pane, proc
 from lamplighter.holder.audience import Audience, Listener
 from lamplighter.holder.burial import bury
 from lamplighter.holder.dying import Dying
@@ -70,6 +70,7 @@ class Shim:
         self.controllers: list[Channel] = []
         self.armed: dict[Channel, int] = {}
         self.inputs: deque[str] = deque(maxlen=256)
+        self.typed: deque[str] = deque(maxlen=256)  # of those, what tmux is known to have typed
         self.dying = Dying(tree, adopted=tree.adopted, keep_children=spec["keep_children"])
         self.claim_by = time.monotonic() + _UNCLAIMED_SECONDS if spec["bound"] else None
         self.wake = wake_pipe()
@@ -81,6 +82,7 @@ class Shim:
             self.meter.rows, self.meter.cols = spec["rows"], spec["cols"]  # as the keeper made the terminal
             self.log.set_size(spec["rows"], spec["cols"])
         self.meter.write()
+        pane.measure(self)
 
     def limit_memory(self, limit: MemoryLimit | None) -> None:
         self.memory = limit
@@ -159,6 +161,8 @@ class Shim:
             poll.register(listener.channel, heard | (select.POLLOUT if listener.channel.pending else 0))
         if self.main_watch is not None:
             poll.register(self.main_watch, select.POLLIN)
+        if self.streams.pane is not None:
+            poll.register(self.streams.pane, 0)  # for its end alone
         if self.memory is not None and self.memory_watch is not None:
             poll.register(self.memory_watch, self.memory.events)
         return poll, outputs
@@ -187,6 +191,8 @@ class Shim:
         if name == "stdin":
             if event & (select.POLLHUP | select.POLLERR):
                 self.streams.close("stdin")
+        elif name == "pane":
+            self._look_at_pane()
         elif event & _READABLE and name in self.streams.open:
             self._read(name)
 
@@ -222,6 +228,7 @@ class Shim:
     def _take_output(self, chunks: list[bytes], stream: int) -> None:
         """Written down before anybody hears of it."""
         now = time.time()
+        pane.measure(self)
         start = self.log.offset
         if self.log.append_output(chunks, stream, now):
             self.announce({"event": "rolled", "offset": self.log.offset})
@@ -248,15 +255,18 @@ class Shim:
 
     def take_input(self, data: bytes, by: str, identifier: str, done: Callable[[bool], None]) -> None:
         """What is to be typed. One with an id is written down, without its text: that can be a password."""
+        self.note_input(len(data), by, identifier)
+        self.streams.write(data, done)
+
+    def note_input(self, size: int, by: str, identifier: str) -> None:
         now = time.time()
         if identifier:
             self.inputs.append(identifier)
-            note = json.dumps({"id": identifier, "size": len(data), "by": by}).encode()
+            note = json.dumps({"id": identifier, "size": size, "by": by}).encode()
             self.log.append(INPUT, 0, note, now)
         self.meter.last_input = now
         self.meter.typed = time.monotonic()
         self.meter.write()
-        self.streams.write(data, done)
 
     def end_input(self, done: Callable[[bool], None]) -> None:
         """The end of a headless session's input, after all that was typed."""
@@ -273,8 +283,10 @@ class Shim:
             done(True)
 
     def resize(self, rows: int, cols: int) -> None:
-        if (rows, cols) == (self.meter.rows, self.meter.cols) or not self.streams.resize(rows, cols):
-            return
+        if (rows, cols) != (self.meter.rows, self.meter.cols) and self.streams.resize(rows, cols):
+            self.note_size(rows, cols)
+
+    def note_size(self, rows: int, cols: int) -> None:
         self.meter.rows, self.meter.cols = rows, cols
         self.meter.write()
         self.log.append(RESIZE, 0, struct.pack("<HH", rows, cols), time.time())
@@ -351,6 +363,12 @@ class Shim:
             self.announce({"event": "abandoned", "why": why})
             self.dying.why = why
             self.dying.stop(self.spec["grace"])
+
+    def _look_at_pane(self) -> None:
+        """Closed by somebody, or gone with its server: the kernel has told the command; what does not heed that is ended."""
+        if self.streams.pane is not None and pane.look(self):
+            self.read_all()
+            self._abandon(pane.CLOSED)
 
     def _check_memory(self, descriptor: int) -> None:
         """The kernel lets it have no more, and ends something of it: the session has passed its limit, and ends."""
@@ -444,7 +462,6 @@ class Shim:
             if pid == 0:
                 self.dying.childless = False
                 return
-            self.tree.infrastructure.discard(pid)
             self.tree.reaped(pid, status)
             if pid == self.main[0]:
                 self.take_exit(proc.exit_of(status))
@@ -453,6 +470,7 @@ class Shim:
         """How the command itself ended; an unknown end can still become known."""
         if self.exit is None or self.exit.get("code", 0) is None:
             self.exit = exit
+            self._look_at_pane()  # before its end is taken for the command's own will
             if self.dying.phase == "running":
                 self.tree.begin()
             self.tree.went(self.main, self.spec["command"], exit)

@@ -12,6 +12,7 @@ from lamplighter.holder.cgroup import own_path
 from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.files import read_json
 from lamplighter.holder.nursery import Nursery
+from lamplighter.holder.sparing import is_server
 from lamplighter.holder.tree import MARK
 
 TYPE_CHECKING = False
@@ -32,7 +33,11 @@ class Strays:
         for stat in processes.values():
             new = stat.parent == os.getpid() and stat.key not in self.known and stat.pid not in shims
             if new and stat.pid not in (self.daemon.pid, self.nursery.template.pid):
-                self.known[stat.key] = self._owner(stat, lost) or set(lost)
+                server = is_server(stat)
+                owner = self._owner(stat, lost, certain=server)
+                # A tmux server that bears no sign of them serves the user, or was spared by a session that is over.
+                if owner or not server:
+                    self.known[stat.key] = owner or set(lost)
 
     def of(self, session: str) -> set[tuple[int, int]]:
         """The session's strays; one that several may own only when the others are gone."""
@@ -59,8 +64,8 @@ class Strays:
     def restore(self, saved: list[Any]) -> None:
         self.known = {tuple(key): set(owners) for key, owners in saved}  # type: ignore[misc]
 
-    def _owner(self, stat: proc.Stat, lost: list[str]) -> set[str] | None:
-        if len(lost) == 1:
+    def _owner(self, stat: proc.Stat, lost: list[str], *, certain: bool) -> set[str] | None:
+        if len(lost) == 1 and not certain:
             return {lost[0]}
         path = own_path(stat.pid) or ""
         mark = proc.environment_of(stat.pid, MARK)

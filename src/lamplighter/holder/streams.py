@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from lamplighter.holder.birth import set_size
+from lamplighter.holder.birth import get_size, set_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,12 @@ _CHUNK = 65536
 _TERMINAL_FULL = 4095  # a terminal gives no more at once: less than that, and it is empty
 
 
+_READ = ("terminal", "stdout", "stderr", "output")
+
+
 class Streams:
-    """`open` holds the descriptors by name: terminal; or stdin, stdout and stderr."""
+    """`open` holds the descriptors by name: terminal; or stdin, stdout and stderr; or, of a pane of tmux, what it prints
+    (output), its terminal (pane), which is tmux's to read and write, and the way to its relay."""
 
     def __init__(self, descriptors: dict[str, int]) -> None:
         self.open = descriptors
@@ -30,7 +34,7 @@ class Streams:
     @property
     def outputs(self) -> dict[int, str]:
         """What is read from, by descriptor."""
-        return {descriptor: name for name, descriptor in self.open.items() if name != "stdin"}
+        return {descriptor: name for name, descriptor in self.open.items() if name in _READ}
 
     @property
     def input(self) -> int | None:
@@ -99,6 +103,15 @@ class Streams:
             queue, self._queue, self.queued = self._queue, deque(), 0
             for _, done in queue:
                 done(False)
+
+    @property
+    def pane(self) -> int | None:
+        """The terminal of a pane of tmux, until that is gone."""
+        return self.open.get("pane")
+
+    def pane_size(self) -> tuple[int, int] | None:
+        """Rows and columns of the pane as tmux has made it; None when there is no pane any more."""
+        return None if self.pane is None else get_size(self.pane)
 
     def resize(self, rows: int, cols: int) -> bool:
         """False when there is no terminal to resize."""

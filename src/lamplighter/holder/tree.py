@@ -13,6 +13,7 @@ import time
 
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.sparing import SPARED, documents, find_spared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MARK = "LAMPLIGHTER_SESSION"
 _FREEZE_SECONDS = 15.0
+_MOST_MOVES = 50
 
 
 class Death:
@@ -59,13 +61,15 @@ def _iso(moment: float) -> str:
 
 
 class Tree:
-    """The processes of one session. `infrastructure` are ours and never in it: a keeper that this shim had to start."""
+    """The processes of one session. `infrastructure` are ours and never in it: a keeper that this shim had to start. Nor are
+    the `spared`, which are others': each with its command and the reason."""
 
     def __init__(self, session: str, cgroup: Cgroup | None, terminal: int = 0) -> None:
         self.session = session
         self.cgroup = cgroup
         self.terminal = terminal
         self.infrastructure: set[int] = set()
+        self.spared: dict[tuple[int, int], tuple[str, str]] = {}
         self.adopted = False
         self.roots: set[tuple[int, int]] = set()
         self.deaths: dict[tuple[int, int], Death] = {}
@@ -91,6 +95,9 @@ class Tree:
                     found[pid] = processes[pid]
         if foreign is not None:
             foreign |= processes.keys() - found.keys()
+        self._spare(found)
+        if self.adopted:
+            self.roots |= {stat.key for stat in found.values()}
         return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
 
     def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
@@ -103,8 +110,21 @@ class Tree:
         roots |= known
         found = proc.descendants(processes, roots, self.infrastructure | {os.getpid()})
         found.update({pid: processes[pid] for pid in roots})
-        self.roots |= {stat.key for stat in found.values()}
         return found
+
+    def _spare(self, found: dict[int, proc.Stat]) -> list[int]:
+        """Take out what is others', and say which. Once spared is spared for good."""
+        for pid, why in find_spared(found).items():
+            self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
+        spared = [pid for pid, stat in found.items() if stat.key in self.spared]
+        for pid in spared:
+            del found[pid]
+        return spared
+
+    @property
+    def apart(self) -> set[int]:
+        """Children of the shim that are not the session's."""
+        return self.infrastructure | {pid for pid, _ in self.spared}
 
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
         if self.terminal and stat.terminal == self.terminal:
@@ -147,10 +167,21 @@ class Tree:
         With a cgroup its members go first, without a look at the rest of the machine; what left the cgroup but not the tree
         is found by the next call, when the cgroup is empty and a child is still there.
         """
-        if self.cgroup is not None and not self.cgroup.is_empty():
+        if self.cgroup is not None and not self.cgroup.is_empty() and self._clear_cgroup(self.cgroup):
             self._kill_cgroup(self.cgroup)
         else:
             self.signal(signal.SIGKILL, self._stop_all())
+
+    def _clear_cgroup(self, cgroup: Cgroup) -> bool:
+        """Move what is spared out of it; False when that cannot be, so that the cgroup must not be killed as a whole."""
+        for _ in range(_MOST_MOVES):
+            inside = {pid: stat for pid in cgroup.pids() if (stat := proc.read_stat(pid)) is not None}
+            spared = self._spare(inside)
+            if not spared:
+                return True
+            if not cgroup.move_beside(SPARED, spared):
+                break
+        return False
 
     def _kill_cgroup(self, cgroup: Cgroup) -> None:
         cgroup.freeze()
@@ -211,12 +242,15 @@ class Tree:
             newest = last - 8
 
     def _is_ours(self, stat: proc.Stat, known: set[int]) -> bool:
-        return stat.pid not in self.infrastructure and stat.parent in known
+        return stat.pid not in self.apart and stat.parent in known
 
     # -- proving
 
     def reaped(self, pid: int, status: int) -> None:
         """A child or an adopted orphan was waited for."""
+        self.infrastructure.discard(pid)
+        for key in [key for key in self.spared if key[0] == pid]:
+            del self.spared[key]
         for (known, _), death in self.deaths.items():
             if known == pid and death.gone_at is None:
                 death.gone_at = time.monotonic()
@@ -251,9 +285,10 @@ class Tree:
             if stat is not None and not death.why:
                 death.why = "stuck in the kernel" if stat.state == "D" else "did not die of KILL yet"
         gone = [death for death in self.deaths.values() if death.gone_at is not None]
-        return {
+        certificate: dict[str, Any] = {
             "guarantee": guarantee,
             "seconds": round(time.monotonic() - self.began, 6),
             "processes": [death.document(self.began) for death in gone],
             "survivors": [death.document(self.began) for death in left],
         }
+        return {**certificate, "spared": documents(self.spared.items())} if self.spared else certificate

@@ -17,8 +17,10 @@ from lamplighter.domain.permission import NOBODY, OPERATOR, Caller, Rank
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import own_path
+from lamplighter.holder.sparing import SPARED
 from lamplighter.holder.tree import MARK
 from lamplighter.holder.wire import peer_of
+from lamplighter.lifecycle import own_servers
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.line import RefusedError
@@ -87,6 +89,8 @@ class Callers:
             if stat.key in shims:
                 return _session(shims[stat.key])
             if stat.pid == self.keeping.pid and below is not None and below.pid != os.getpid():
+                if below.key in own_servers.recorded(self.fleet.settings.home.run):
+                    break  # a tmux server that had to be started for the user: what is in it is as in any other
                 return await self._stray(below)
             if recognise(_words(stat.pid)) is not None:
                 break  # an agent that runs outside: what is above it does not matter
@@ -99,8 +103,10 @@ class Callers:
         if base is None or path is None:
             return None
         folder, _, session = path.rpartition("/")
-        ours = folder.rpartition("/")[2] == base.rpartition("/")[2]
-        return _session(session) if ours and session else None
+        if folder.rpartition("/")[2] != base.rpartition("/")[2] or not session:
+            return None
+        # What a session's end has spared was started in it all the same.
+        return Caller(Rank.UNKNOWN, f"process:{stat.pid}") if session == SPARED else _session(session)
 
     async def _stray(self, stat: proc.Stat) -> Caller:
         """Left to the keeper by a lost shim: its session, when only one can be meant."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import mmap
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Lamp:
     guarantee: str = "tree"
     certificate: dict[str, Any] | None = None
     last_sent: int | None = None
+    watchers: int = 0  # people who are at it by other ways than ours: a client of tmux
     meter: mmap.mmap | None = None
     roots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # of one without a holder
     panes: set[str] = field(default_factory=set[str])  # in tmux, of one without a holder
@@ -76,6 +77,16 @@ class Fleet:
         self.last_id = ""
         self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
         self.news = asyncio.Event()
+        self.lookers: list[Callable[[float], Awaitable[None]]] = []  # each brings up to date what it watches
+
+    async def look(self, fresh: float) -> None:
+        """Have all that is watched from here not be older than this many seconds."""
+        for looker in self.lookers:
+            await looker(fresh)
+
+    def watchers(self, session: str) -> int:
+        lamp = self.lamps.get(session)
+        return lamp.watchers if lamp else 0
 
     async def load(self) -> None:
         """What the store says is alive."""

@@ -62,6 +62,7 @@ class Judgement:
 
     async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
         """Each, in the order given, from a look not older than `fresh` seconds; ended ones too."""
+        await self.fleet.look(fresh)
         return await self._assess(sessions, await self.gauge.measures(fresh))
 
     async def assess_one(self, session: Session, fresh: float = 1.0) -> Assessment:
@@ -70,6 +71,7 @@ class Judgement:
     async def decide(self, sessions: Sequence[Session]) -> list[Assessment]:
         """As `assess`, for somebody who acts on it: looked at now, and the CPU of each known."""
         names = {session.id for session in sessions}
+        await self.fleet.look(0.0)
         self._pressing.update(names)
         try:
             measures = await self.gauge.compared(0.0, names)
@@ -191,7 +193,7 @@ class Judgement:
         meter = self.fleet.reading(session.id) if session.alive else None
         now = self.fleet.clock.monotonic()
         state = (meter.offset, meter.typed, meter.attached, meter.closed) if meter else ()
-        key = (session, measure.at, int(now), *state)
+        key = (session, measure.at, int(now), self.fleet.watchers(session.id), *state)
         kept = self._judged.get(session.id)
         if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
             return kept[1]
@@ -212,7 +214,9 @@ class Judgement:
         self, session: Session, measure: Measure, meter: Meter | None, track: Track | None, now: float
     ) -> Evidence:
         if not session.alive or track is None:
-            return Evidence(ended=not session.alive, processes=len(measure.processes), attached=_attached(meter))
+            return Evidence(
+                ended=not session.alive, processes=len(measure.processes), attached=self._attached(session, meter)
+            )
         lamp = self.fleet.lamps.get(session.id)
         heard = max(meter.heard, track.printed_at) if meter else 0.0
         typed = max(meter.typed, track.typed_at) if meter else 0.0
@@ -239,7 +243,7 @@ class Judgement:
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
             terminal=session.driver is not Driver.HEADLESS,
             closed=meter is not None and meter.closed,
-            attached=_attached(meter),
+            attached=self._attached(session, meter),
             gone=self._gone(session),
         )
 
@@ -251,6 +255,10 @@ class Judgement:
         if session.main is not None:
             return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
         return max(0.0, self.fleet.clock.now() - session.created_at)
+
+    def _attached(self, session: Session, meter: Meter | None) -> int:
+        """People, whichever way they came."""
+        return (meter.attached if meter else 0) + self.fleet.watchers(session.id)
 
     def _gone(self, session: Session) -> str | None:
         """Who is gone that it belonged to."""
@@ -265,10 +273,6 @@ class Judgement:
             if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
                 return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
         return None
-
-
-def _attached(meter: Meter | None) -> int:
-    return meter.attached if meter else 0
 
 
 def _age(now: float, at: float) -> float | None:

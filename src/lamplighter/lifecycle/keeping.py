@@ -46,10 +46,13 @@ class Keeping:
                 self._line = await self._connect()
             return self._line
 
-    async def spawn(self, spec: dict[str, Any]) -> tuple[dict[str, Any], socket.socket]:
-        """Have a shim forked; the socket speaks to it."""
+    async def spawn(
+        self, spec: dict[str, Any], pane: dict[str, int] | None = None
+    ) -> tuple[dict[str, Any], socket.socket]:
+        """Have a shim forked, with what belongs to its pane of tmux, if it is in one; the socket speaks to it."""
+        given: dict[str, Any] = {"names": list(pane), "descriptors": list(pane.values())} if pane else {}
         try:
-            asked = (await self.line()).ask("spawn", spec=spec)
+            asked = (await self.line()).ask("spawn", spec=spec, **given)
             answer, descriptors = await asyncio.wait_for(asked, _PATIENCE_SECONDS)
         except TimeoutError:
             raise UnavailableError(

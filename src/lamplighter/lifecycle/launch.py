@@ -21,14 +21,17 @@ from lamplighter.domain.name import check_name, make_id, name_for
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
+from lamplighter.drivers.tmux_server import tmux_program
 from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, LampError, UnavailableError
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.line import Line, RefusedError
 from lamplighter.store import events, sessions
 
+_BIRTH_SECONDS = 2.0
 _USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -55,9 +58,12 @@ class Launch:
 class Launcher:
     """`adopt` gives a fresh line to whoever watches sessions."""
 
-    def __init__(self, fleet: Fleet, keeping: Keeping, adopt: Callable[[str, socket.socket], Line]) -> None:
+    def __init__(
+        self, fleet: Fleet, keeping: Keeping, panes: Panes, adopt: Callable[[str, socket.socket], Line]
+    ) -> None:
         self.fleet = fleet
         self.keeping = keeping
+        self.panes = panes
         self.adopt = adopt
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._numbers: dict[str, int] = {}
@@ -68,6 +74,8 @@ class Launcher:
         if again is not None:
             return _born(await self.resume(self._now(again)))
         _check_command(launch.command, launch.environment)
+        if launch.driver is Driver.TMUX:
+            tmux_program()
         cwd = _check_folder(launch.cwd)
         program = _find_program(launch.command[0], cwd, launch.environment)
         self._check_count(caller)
@@ -79,6 +87,9 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
+        if self._is_born(session):
+            # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
+            return await self._joined(session)
         orders = read_json(f"{self.fleet.folder(session.id)}/launch.json")
         if orders is None:
             raise await self._fail(
@@ -131,9 +142,13 @@ class Launcher:
         wanted = check_name(launch.name) if launch.name is not None else None
         identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
         line = [parent.id, parent.owner, *parent.line] if parent else []
+        name = wanted or self._free_name(launch.command)
+        facts: dict[str, Any] = {"line": line} if line else {}
+        if launch.driver is Driver.TMUX:
+            facts["tmux"] = intended(name, wanted is not None, launch.environment or dict(os.environ))
         session = Session(
             id=identifier,
-            name=wanted or self._free_name(launch.command),
+            name=name,
             kind=launch.kind,
             driver=launch.driver,
             owner=caller.name,
@@ -147,7 +162,7 @@ class Launcher:
             bound=launch.bound,
             limits=launch.limits,
             key=key,
-            facts={"awake_at": self.fleet.clock.monotonic(), **({"line": line} if line else {})},
+            facts={"awake_at": self.fleet.clock.monotonic(), **facts},
         )
         self._make_folder(session.id)
         if not write_file(
@@ -219,8 +234,10 @@ class Launcher:
         birth = asyncio.get_running_loop().create_future()
         self.started[session.id] = birth
         try:
+            pane = await self.panes.open(session) if session.driver is Driver.TMUX else None
             try:
-                _, sock = await self.keeping.spawn({**holding_spec(self.fleet, session), "rows": rows, "cols": cols})
+                spec = {**holding_spec(self.fleet, session), "rows": rows, "cols": cols}
+                _, sock = await self.keeping.spawn(spec, pane)
             except RefusedError as error:
                 if error.code != "EXISTS":
                     raise
@@ -238,21 +255,34 @@ class Launcher:
         return await self.confirm(session, outcome)
 
     async def _joined(self, session: Session) -> Session:
-        """It was born already, before a crash of ours: the watch has found it, or finds its end."""
+        """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
+        is taken back by its shim, and then it can be tried again."""
         lamp = self.fleet.lamps.get(session.id)
         while lamp is not None and lamp.session.state is State.STARTING:
-            await lamp.changed.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(lamp.changed.wait(), _BIRTH_SECONDS)
+                continue
+            if not self._is_born(session):
+                return await self.resume(lamp.session)
         return self._now(session)
+
+    def _is_born(self, session: Session) -> bool:
+        return os.path.exists(f"{self.fleet.folder(session.id)}/birth.json")
 
     async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
         """The command has been executed."""
         shim, main, now = Process(*hello["shim"]), Process(*hello["main"]), self.fleet.clock.now()
+        facts: dict[str, Any] = {}
+        if session.driver is Driver.TMUX:
+            self.panes.settle(session.id)
+            facts = {"tmux": await self.panes.place(session)}
 
         def become(before: Session) -> Session | None:
+            known = replace(before, facts={**before.facts, **facts})
             if before.state is State.STARTING:
-                return before.started(now, shim, main)
+                return known.started(now, shim, main)
             # Somebody ended it before it had started; what started is still to be known.
-            return replace(before, started_at=now, shim=shim, main=main) if before.main is None else None
+            return replace(known, started_at=now, shim=shim, main=main) if before.main is None else None
 
         lamp = self.fleet.lamps[session.id]
         lamp.guarantee = hello["guarantee"]
@@ -269,6 +299,8 @@ class Launcher:
                 db, self.fleet.clock.now(), session.id, session.owner, "start failed", code=error.code.value
             )
 
+        if session.driver is Driver.TMUX:
+            await self.panes.take_back(session)
         self.fleet.remove(session.id)
         self._remove_folder(session.id)
         await self.fleet.store.write(write)

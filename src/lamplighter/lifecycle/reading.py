@@ -84,7 +84,7 @@ class Reading:
 
     async def keep_keyframe(self, session: Session) -> None:
         """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
-        if session.driver is Driver.TERMINAL:
+        if session.driver is not Driver.HEADLESS:
             desk = self._desk(session)
             async with desk.lock:
                 await asyncio.to_thread(self._keep_keyframe, session, desk)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shlex
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from lamplighter.drivers import driver_for
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
+from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
 
@@ -26,10 +28,11 @@ _LINE_SECONDS = 15.0
 
 
 class Speech:
-    def __init__(self, fleet: Fleet, reading: Reading) -> None:
+    def __init__(self, fleet: Fleet, reading: Reading, panes: Panes) -> None:
         self.fleet = fleet
         self.reading = reading
         self.foreign = ForeignTerminals(fleet)
+        self.panes = panes
 
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
@@ -37,12 +40,13 @@ class Speech:
         """Typed once, however often it is asked for with the same key."""
         if session.traced and self._living(session):
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
-        data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
+        driver = driver_for(session.driver)
+        data = driver.encode(text, keys=keys, enter=enter)
         lamp = self._living(session)
         line = await self._line(lamp)
         try:
-            asked = line.ask("input", data=base64.b64encode(data).decode(), by=by.name, id=key)
-            answer, _ = await asyncio.wait_for(asked, _INPUT_SECONDS)
+            typing = driver.type(line, lamp.session.place, data, by.name, key)
+            answer = await asyncio.wait_for(typing, _INPUT_SECONDS)
         except TimeoutError:
             raise DeadlineError(
                 Code.TIMEOUT,
@@ -65,6 +69,8 @@ class Speech:
         if mode == "screen" and session.driver is Driver.HEADLESS:
             mode, lines = "output", lines or 50
         if mode in ("screen", "vt"):
+            if session.driver is Driver.TMUX:
+                await self.panes.measure(session)
             yield await self.reading.screen(session, mode, lines)
             return
         if mode == "cast":
@@ -92,6 +98,8 @@ class Speech:
         lamp = self._living(session)
         if session.traced:
             raise self.foreign.refuse(session, "lamp attach cannot be at it")
+        if session.driver is Driver.TMUX:
+            raise _in_tmux(session, await self.panes.place(session), read_only=read_only)
         line = await self._line(lamp)
         try:
             answer, descriptors = await line.ask("attach", rows=rows, cols=cols, read_only=read_only, bound=bound)
@@ -155,6 +163,25 @@ async def first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+def _in_tmux(session: Session, place: dict[str, Any], *, read_only: bool) -> ConflictError:
+    command = [
+        "tmux",
+        "-S",
+        place["socket"],
+        "attach-session",
+        *(["-r"] if read_only else []),
+        "-t",
+        f"={place['name']}",
+    ]
+    return ConflictError(
+        Code.NOT_ATTACHABLE,
+        f"{session.name} ({session.id}) is in tmux, which attaches to it by itself",
+        shlex.join(command),
+        command=command,
+        **place,
+    )
 
 
 def _refused(session: Session, error: RefusedError) -> ConflictError | DeadlineError:

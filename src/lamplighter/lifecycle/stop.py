@@ -15,7 +15,7 @@ from typing import Any
 
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How, Intent, how_it_ended
 from lamplighter.domain.permission import DAEMON, Caller, Rank
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.states import State
 from lamplighter.drivers import driver_for
 from lamplighter.errors import LampError
@@ -23,6 +23,7 @@ from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.tree import Tree
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.line import RefusedError
@@ -33,9 +34,10 @@ _LOST_SECONDS = 5.0
 
 
 class Undertaker:
-    def __init__(self, fleet: Fleet, tasks: Tasks) -> None:
+    def __init__(self, fleet: Fleet, tasks: Tasks, panes: Panes) -> None:
         self.fleet = fleet
         self.tasks = tasks
+        self.panes = panes
         self.cgroup_base: str | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
         self._carrying: dict[str, asyncio.Task[None]] = {}
@@ -136,7 +138,8 @@ class Undertaker:
             asked = replace(intent, asked_at=self.fleet.clock.now())
             await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
             try:
-                if not await asyncio.wait_for(driver_for(lamp.session.driver).ask_to_stop(lamp.line), intent.ask):
+                asking = driver_for(lamp.session.driver).ask_to_stop(lamp.line, lamp.session.place)
+                if not await asyncio.wait_for(asking, intent.ask):
                     return
             except (LampError, RefusedError, TimeoutError):
                 return
@@ -180,6 +183,8 @@ class Undertaker:
         if intent is not None and how is How.ASKED:
             # The shim does not know since when it was asked.
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
+        asked = intent is not None and not document.get("why")
+        certificate = await self._clear(lamp.session, certificate, others=asked)
         why = document.get("why") if intent is None else None
         await self._record(
             lamp,
@@ -205,6 +210,7 @@ class Undertaker:
         else:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
         intent = lamp.session.intent
+        certificate = await self._clear(lamp.session, certificate, others=intent is not None)
         await self._record(
             lamp,
             Ending(
@@ -216,6 +222,12 @@ class Undertaker:
                 certificate,
             ),
         )
+
+    async def _clear(self, session: Session, certificate: Certificate, *, others: bool) -> Certificate:
+        """What tmux still has of it goes too."""
+        if session.driver is not Driver.TMUX or session.traced:
+            return certificate
+        return await self.panes.clear(session, certificate, others=others, kill=kill_traced)
 
     async def _kill_traced(self, lamp: Lamp, roots: set[tuple[int, int]]) -> Certificate:
         folder = f"{self.cgroup_base}/{lamp.session.id}" if self.cgroup_base else None

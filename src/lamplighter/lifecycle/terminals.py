@@ -3,7 +3,6 @@ log rolls over. Knows screens and lines."""
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from lamplighter.errors import LampError
@@ -34,6 +33,6 @@ class Terminals:
         line = lamp.line
         if data and line is not None:
             try:
-                await line.ask("input", data=base64.b64encode(data).decode(), by="terminal", id="")
+                await line.type(data, "terminal", "")
             except (LampError, RefusedError):
                 return  # it ended before it was answered

@@ -23,6 +23,7 @@ from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.launch import Launcher, holding_spec
+from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.line import Line, RefusedError
@@ -36,8 +37,9 @@ class Watch:
         self.fleet = fleet
         self.keeping = keeping
         self.tasks = tasks
-        self.launcher = Launcher(fleet, keeping, self.adopt)
-        self.undertaker = Undertaker(fleet, tasks)
+        self.panes = Panes(fleet, keeping)
+        self.launcher = Launcher(fleet, keeping, self.panes, self.adopt)
+        self.undertaker = Undertaker(fleet, tasks, self.panes)
         self.closing = False
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
         self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None

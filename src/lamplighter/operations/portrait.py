@@ -93,6 +93,7 @@ class Portrait:
             "intent": _intent(session),
             "ending": _ending(session),
             "folder": self.fleet.folder(session.id),
+            "tmux": session.place or None,
         }
         return SessionDetail.model_validate({**view.model_dump(), **more})
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lamplighter.domain.limits import choose
 from lamplighter.domain.session import Driver, Kind
+from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
@@ -22,6 +23,9 @@ class StartSession(Request):
     env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
     headless: bool = Field(
         default=False, description="pipes instead of a terminal; standard output and error are kept apart"
+    )
+    tmux: bool = Field(
+        default=False, description="in a session of your own tmux, which tmux attach -t NAME attaches to"
     )
     protect: bool = Field(default=False, description="no cleanup and no agent may end it")
     keep_children: bool = Field(default=False, description="when the command exits, let what it left behind go on")
@@ -51,6 +55,18 @@ class StartSession(Request):
     )
 
 
+def _driver(request: StartSession) -> Driver:
+    if request.tmux and (request.headless or request.bound):
+        raise InputError(
+            Code.BAD_INPUT,
+            "a session in tmux has a terminal, and stays when its client leaves",
+            "leave out --tmux, or --headless; to wait for a command in tmux: lamp start --tmux, then lamp wait",
+        )
+    if request.tmux:
+        return Driver.TMUX
+    return Driver.HEADLESS if request.headless else Driver.TERMINAL
+
+
 class Started(Result):
     id: str
     name: str
@@ -66,7 +82,8 @@ async def start_session(call: Call, request: StartSession) -> Started:
 
     The command has been executed when this returns. It goes on whatever happens to the caller, the terminal or the daemon;
     everything it starts belongs to it and is ended with it. Fails, with nothing left behind, when there is no such program or
-    folder or the name is taken. To wait for the command and pass its output through, use run.
+    folder or the name is taken. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
+    wait for the command and pass its output through, use run.
     """
     session = await call.app.launcher.launch(
         Launch(
@@ -76,7 +93,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             parent=request.parent,
             cwd=request.cwd,
             environment={**(request.environment or {}), **request.env},
-            driver=Driver.HEADLESS if request.headless else Driver.TERMINAL,
+            driver=_driver(request),
             protect=request.protect,
             keep_children=request.keep_children,
             rows=request.rows,

@@ -33,6 +33,9 @@ class CertificateView(Result):
         description="each with pid, started, start_ticks, command, signal and seconds"
     )
     survivors: list[dict[str, Any]] = Field(description="what is still alive, and why")
+    spared: list[dict[str, Any]] = Field(
+        default_factory=list, description="what was left alone because it serves others too, and why"
+    )
 
 
 class EndingView(Result):
@@ -118,6 +121,7 @@ class SessionDetail(SessionView):
     intent: dict[str, Any] | None
     ending: EndingView | None
     folder: str = Field(description="where its log is")
+    tmux: dict[str, Any] | None = Field(default=None, description="where it is in tmux: socket, name, session, pane")
 
 
 class EventView(Result):

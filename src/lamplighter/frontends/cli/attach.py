@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
-from lamplighter.errors import Code, InputError, UnavailableError
+from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.attachment import Outcome, Way
 from lamplighter.frontends.cli.catalogue import Command
@@ -33,11 +35,26 @@ def attach(_: Command, arguments: Arguments, output: Output) -> int:
     if size is not None:
         request |= {"rows": size[0], "cols": size[1]}
     way = Way(find_home(), request)
-    found = way.go()
+    try:
+        found = way.go()
+    except LampError as error:
+        if error.code is Code.NOT_ATTACHABLE and "command" in error.details:
+            become_tmux(error.details)
+        raise
     with Signals(_SIGNALS) as signals, Terminal() as terminal:
         read_only = bool(request.get("read_only"))
         outcome = Viewer(way, found, terminal, signals, detach=detach, read_only=read_only).watch()
     return _tell(found.result, outcome, output)
+
+
+def become_tmux(place: dict[str, Any]) -> None:
+    """A session that is in tmux is attached to by tmux itself: this process becomes that. From inside the same server its
+    client is switched there, as tmux does not attach to itself."""
+    command: list[str] = place["command"]
+    if os.environ.get("TMUX", "").partition(",")[0] == place["socket"]:
+        command = ["tmux", "-S", place["socket"], "switch-client", "-t", f"={place['name']}"]
+    with contextlib.suppress(OSError):  # no tmux on this PATH: the error says what to do
+        os.execvp(command[0], command)
 
 
 def _tell(session: dict[str, Any], outcome: Outcome, output: Output) -> int:

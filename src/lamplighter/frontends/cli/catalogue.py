@@ -139,6 +139,7 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         {
             **start,
             "command": "run",
+            "fields": [field for field in start["fields"] if field["name"] != "tmux"],  # tmux has a terminal of its own
             "summary": "Run a command in the foreground, for cron and CI, and end everything it leaves behind.",
             "details": (
                 "Standard streams are passed through byte by byte, signals are passed on, and the exit status is the "

@@ -11,7 +11,11 @@ from lamplighter.frontends.cli.catalogue import GROUPS, Command
 from lamplighter.frontends.cli.statuses import MEANINGS
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "start": ("lamp start -- claude", "lamp start --name nightly --kind cron --headless -- ./backup.sh --full"),
+    "start": (
+        "lamp start -- claude",
+        "lamp start --name nightly --kind cron --headless -- ./backup.sh --full",
+        "lamp start --tmux --name work -- claude",
+    ),
     "run": ("lamp run -- make test", "lamp run --name cron:nightly -- ./report.py > report.txt"),
     "ls": ("lamp ls", "lamp ls --all --json", "lamp ls idle,kind:cron+orphaned", "lamp ls 'cron:*'"),
     "show": ("lamp show nightly",),

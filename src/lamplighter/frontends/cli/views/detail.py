@@ -48,6 +48,11 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
         ("guarantee", clean(session["guarantee"])),
         ("log", clean(session["folder"])),
     ]
+    if session.get("tmux"):
+        place = session["tmux"]
+        pairs.append(
+            ("tmux", f"{clean(place.get('name'))}, pane {clean(place.get('pane'))}, {clean(place.get('socket'))}")
+        )
     if session["project"]:
         pairs.append(("project", clean(session["project"])))
     pairs += [(name, (words, "warn")) for name, words in _marks(session)]

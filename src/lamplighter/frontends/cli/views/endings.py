@@ -49,6 +49,7 @@ def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> l
         blocks += [_process(process) for process in shown]
         if len(processes) > len(shown):
             blocks.append(Line((f"  and {len(processes) - len(shown)} more; lamp show lists them all", "dim")))
+    blocks += [Line(f"  spared: {survivor(item)}") for item in certificate.get("spared", ())]
     survivors = certificate["survivors"]
     if survivors:
         whose = f" of {of}" if of else ""
