@@ -101,9 +101,13 @@ def test_the_size_follows_whoever_is_attached(lit: Engine, tmux: OwnTmux, viewer
     attach(viewer, tmux, "work", rows=30, cols=100)
     tmux.ask("set-option", "-t", "work", "status", "off")
     assert wait_until(lambda: tmux.say("#{pane_width}x#{pane_height}", "work") == "100x30")
-    # Without output, too: the shim looks when somebody wants the screen.
-    seen = lit.call("read_output", session=session)
-    assert (seen["rows"], seen["cols"]) == (30, 100)
+
+    # Without output, too: the shim looks when somebody wants the screen. tmux itself takes a moment to resize the terminal.
+    def size() -> tuple[int, int]:
+        seen = lit.call("read_output", session=session)
+        return seen["rows"], seen["cols"]
+
+    assert wait_until(lambda: size() == (30, 100))
     lit.call("send_input", session=session, text="stty size")
     lit.call("wait_session", session=session, until="text=30 100", timeout="10s")
     assert lit.show(session)["attached"] == 1

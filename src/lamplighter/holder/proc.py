@@ -191,6 +191,15 @@ def variables_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
+def has_environment(pid: int) -> bool:
+    """False for one that is exiting, or has emptied it."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
+
+
 def ignores(pid: int, number: int) -> bool:
     """Whether the process has set a signal to be ignored."""
     try:

@@ -42,7 +42,9 @@ def find_spared(members: dict[int, proc.Stat]) -> dict[int, str]:
 
 def _number(pid: int, server: int) -> str | None:
     """The number of the server's session that this process is of; None when it does not say, as what the server runs for
-    itself does not."""
+    itself does not. One that has no environment any more is on its way out, and nobody's to spare."""
+    if not proc.has_environment(pid):
+        return _OWN
     _, _, marked = (proc.environment_of(pid, "TMUX") or "").rpartition(f",{server},")
     return marked if marked.isdigit() else None
 
