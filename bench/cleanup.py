@@ -52,7 +52,7 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 def _command(folder: Path, token: str) -> tuple[str, ...]:
     """A shell at its prompt; what its startup file starts has the shell's end of a pipe as its input, and ignores its end."""
-    server = f"trap '' HUP TERM; while :; do sleep 300; done; : {token}"
+    server = f"trap '' HUP TERM; tail -f /dev/null; : {token}"
     file = folder / token
     file.write_text(f'PS1="$ "\ncoproc SERVER {{ exec setsid sh -c "{server}"; }} 2>/dev/null\n')
     return ("bash", "--rcfile", str(file), "-i")
@@ -90,7 +90,7 @@ def _wait_for(token: str, count: int) -> None:
 
 
 def _servers(token: str) -> int:
-    return sum(1 for process in marked(token) if any("while" in word for word in process.cmdline))
+    return sum(1 for process in marked(token) if any("trap" in word for word in process.cmdline))
 
 
 def _survivors(token: str) -> float:

@@ -25,7 +25,7 @@ from lamplighter.drivers.tmux_server import (
 from lamplighter.errors import LampError
 from lamplighter.lifecycle.fleet import Fleet
 
-FRESH_SECONDS = 2.0
+FRESH_SECONDS = 0.3
 _PATIENCE_SECONDS = 0.5  # of whoever lists
 _ANSWER_SECONDS = 3.0
 _DEAD_SECONDS = 10.0

@@ -95,13 +95,14 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
 class WaitSession(Request):
     session: str = Field(description="id, unique beginning of an id, name, or a selection: cron:*, mine,kind:subagent")
     until: str = Field(
-        default="ended", description="idle, ended, or text=… (a text that appears in its output from now on)"
+        default="ended",
+        description="ended; idle (quiet, at no work and not waiting for its own); or text=… (in its output from now on)",
     )
     timeout: str | None = Field(default=None, description="give up after this long: 5, 5s, 30m, 8h")
     since: int | None = Field(
         default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
     )
-    quiet: str = Field(default="2s", description="with idle: this long without output, input or CPU")
+    quiet: str = Field(default="2s", description="with idle: this long without output or input")
     ids: list[str] | None = Field(
         default=None,
         max_length=100_000,

@@ -12,6 +12,13 @@ from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.catalogue import Command
 
 _METAVARS = {
+    "grace": "TIME",
+    "idle_limit": "TIME",
+    "max_age": "TIME",
+    "max_memory": "SIZE",
+    "older_than": "TIME",
+    "quiet": "TIME",
+    "timeout": "TIME",
     "session": "ID",
     "selection": "SELECTION",
     "apply": "PLAN",
