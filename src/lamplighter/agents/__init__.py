@@ -5,6 +5,8 @@ Knows nothing of sessions; data and small functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lamplighter.agents import claude, codex, copilot, gemini, kiro, openclaw, opencode, qwen
 from lamplighter.agents.program import Program
 
@@ -23,6 +25,12 @@ PROGRAMS: tuple[Program, ...] = (
 def recognise(words: list[str]) -> Program | None:
     """The program that a command line is of, if it is one of ours to know."""
     return next((program for program in PROGRAMS if program.runs(words)), None)
+
+
+def program_name(words: Sequence[str]) -> str:
+    """What a session that runs this is listed as."""
+    program = recognise(list(words))
+    return program.name if program else "generic"
 
 
 def marks() -> dict[str, Program]:

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from typing import Any
 
-from lamplighter.agents import recognise
+from lamplighter.agents import program_name
 from lamplighter.domain.name import check_name, make_id, name_from
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Kind, Process, Session
@@ -19,6 +19,7 @@ from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
+from lamplighter.lifecycle.project import project_of
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.store import events, sessions
 
@@ -90,7 +91,6 @@ class Adoption:
                 Code.ENDED, f"nothing runs any more in {made.id}", "tmux kill-session ends what is left of it"
             )
         command = _words(pane.pid) or (pane.command,)
-        program = recognise(list(command))
         self.fleet.last_id = make_id(now, self.fleet.last_id)
         tmux = {
             "socket": made.socket,
@@ -106,10 +106,11 @@ class Adoption:
             name=name,
             kind=kind,
             driver=Driver.TMUX,
-            agent=program.name if program else "generic",
+            agent=program_name(command),
             owner=caller.name,
             command=command,
             cwd=pane.cwd or "/",
+            project=project_of(pane.cwd or "/"),
             created_at=now,
             boot=self.fleet.boot,
             # Nobody who started it knew of us: what it leaves behind when it exits by itself is not killed unasked.

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lamplighter.agents import program_name
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_name, make_id, name_for
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -28,6 +29,7 @@ from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
+from lamplighter.lifecycle.project import project_of
 from lamplighter.line import Line, RefusedError
 from lamplighter.store import events, sessions
 
@@ -53,6 +55,7 @@ class Launch:
     umask: int | None
     bound: bool
     limits: Limits = NO_LIMITS
+    project: str | None = None
 
 
 class Launcher:
@@ -157,6 +160,8 @@ class Launcher:
             created_at=now,
             boot=self.fleet.boot,
             parent=parent.id if parent else None,
+            project=project_of(cwd, launch.project),
+            agent=program_name(launch.command),
             protected=launch.protect,
             keep_children=launch.keep_children,
             bound=launch.bound,

@@ -19,6 +19,9 @@ class StartSession(Request):
     )
     kind: Kind = Field(default=Kind.TASK, description="what it is for")
     parent: str | None = Field(default=None, description="the session it belongs to; by default the one that asks")
+    project: str | None = Field(
+        default=None, description="what it is about; by default the name of the repository that its folder is in"
+    )
     cwd: str | None = Field(default=None, description="the folder it starts in; by default the caller's")
     env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
     headless: bool = Field(
@@ -91,6 +94,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             name=request.name,
             kind=request.kind,
             parent=request.parent,
+            project=request.project,
             cwd=request.cwd,
             environment={**(request.environment or {}), **request.env},
             driver=_driver(request),

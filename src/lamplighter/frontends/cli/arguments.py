@@ -22,7 +22,6 @@ _METAVARS = {
     "session": "ID",
     "selection": "SELECTION",
     "apply": "PLAN",
-    "older_than": "TIME",
     "parent": "ID",
     "command": "COMMAND…",
     "since": "CURSOR",

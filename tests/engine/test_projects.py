@@ -1,0 +1,47 @@
+"""What a session is about: the project it is told, or the repository that its folder is in; and which agent it runs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lamplighter.errors import LampError
+from lamplighter.testing.engine import Engine
+
+
+def test_a_session_has_the_project_of_its_folder_or_the_one_it_is_told(lit: Engine, tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (tmp_path / "shop" / "src" / "deep").mkdir(parents=True)
+    tree = tmp_path / "worktree"
+    tree.mkdir()
+    (tree / ".git").write_text("gitdir: elsewhere")
+
+    def project(**arguments: str) -> str | None:
+        return lit.show(lit.start("cat", **arguments)["id"])["project"]
+
+    assert project(cwd=str(tmp_path / "shop")) == "shop"
+    assert project(cwd=str(tmp_path / "shop" / "src" / "deep")) == "shop"
+    assert project(cwd=str(tree)) == "worktree"
+    assert project(cwd="/") is None
+    assert project(cwd=str(tmp_path / "shop"), project="other") == "other"
+    listed = lit.call("list_sessions", selection="project:sh*+project:other")["sessions"]
+    assert [session["project"] for session in listed] == ["shop", "shop", "other"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 200, "a\x1b", "-x", "a*"])
+def test_a_project_that_cannot_be_one_starts_nothing(lit: Engine, name: str) -> None:
+    with pytest.raises(LampError) as refused:
+        lit.start("cat", project=name)
+    assert refused.value.code == "BAD_NAME"
+    assert lit.call("list_sessions")["sessions"] == []
+
+
+def test_a_session_is_listed_as_the_agent_that_it_runs(lit: Engine, tmp_path: Path) -> None:
+    agent = tmp_path / "claude"
+    shutil.copy("/bin/cat", agent)
+    session = lit.start(str(agent))["id"]
+    assert lit.show(session)["agent"] == "claude"
+    assert [found["id"] for found in lit.call("list_sessions", selection="agent:claude")["sessions"]] == [session]
+    assert lit.show(lit.start("cat")["id"])["agent"] == "generic"
