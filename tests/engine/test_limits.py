@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ import pytest
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.testing.clockwork import FOLDER, Clockwork
-from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.engine import Engine, answer, engine, send
 from lamplighter.testing.fixtures import cgroup_usable
 from lamplighter.testing.processes import wait_until
 
@@ -251,6 +253,27 @@ def test_sessions_at_once_and_the_dead_do_not_count() -> None:
             lit.call("kill_session", session=first, force=True, grace="0s")
             first = lit.start("cat")["id"]
         assert len(lit.call("list_sessions")["sessions"]) == 3
+
+
+def test_many_starts_at_once_do_not_pass_it_together() -> None:
+    with configured("sessions_per_owner = 3") as (lit, _):
+        parent = lit.start("cat")["id"]
+        starting = [lit.connect() for _ in range(8)]
+        for number, sock in enumerate(starting):
+            arguments = {"command": ["cat"], "cwd": "/", "environment": {"PATH": os.environ["PATH"]}, "parent": parent}
+            send(sock, "start_session", f"key-{number}", arguments)
+        codes = [refusal(sock) for sock in starting]
+        assert sorted(codes) == ["", "", *["TOO_MANY"] * 6]
+        assert len(lit.call("list_sessions")["sessions"]) == 3
+
+
+def refusal(sock: socket.socket) -> str:
+    with sock:
+        try:
+            answer(sock)
+        except LampError as error:
+            return error.code.value
+    return ""
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,6 @@ class Launcher:
             tmux_program()
         cwd = _check_folder(launch.cwd)
         program = _find_program(launch.command[0], cwd, launch.environment)
-        self._check_count(caller)
         parent = await self._parent(launch.parent, caller)
         session = await self._intend(launch, program, cwd, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
@@ -197,6 +196,7 @@ class Launcher:
                 command=_shown(session.command),
             )
 
+        self._check_count(caller)
         if session.name in self.fleet.names:
             raise _name_taken(session.name, self.fleet.names[session.name])
         self.fleet.put(session)  # before the store answers, so that two starts at once cannot both find the name free
