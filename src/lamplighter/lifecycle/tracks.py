@@ -19,6 +19,7 @@ _TICKS = 0.05
 _VOCABULARY = 1000
 _FRONT_SECONDS = 60.0
 _BEHIND_SECONDS = 2.0
+_UNHEARD_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Track:
     tail: Tail | None = None
     tail_offset: int = -1
     told: int = 0
+    told_at: float = 0.0
     novel_at: float = 0.0
     vocabulary: frozenset[str] = frozenset()
     behind_at: float = 0.0
@@ -57,7 +59,9 @@ class Track:
         if measure.rate is not None and measure.rate >= BUSY_CPU:
             self.busy_at = now
         # Next to nothing over a long while is nothing: a timer that fires, a cursor that blinks.
-        if measure.cpu - self.still_cpu > _TICKS + _TRICKLE * (now - self.still_since):
+        # Less than before is no stillness either: something has ended that nobody of it waited for, and took its CPU along.
+        spent = measure.cpu - self.still_cpu
+        if spent < 0 or spent > _TICKS + _TRICKLE * (now - self.still_since):
             self.still_since, self.still_cpu = now, measure.cpu
         if reading is not None:
             self._see_meter(now, reading)
@@ -108,7 +112,11 @@ class Track:
         if not redraws(data) or not words <= self.vocabulary:
             self.novel_at = now
         self.vocabulary = words if len(self.vocabulary) > _VOCABULARY else self.vocabulary | words
-        self.told = offset
+        self.told, self.told_at = offset, now
+
+    def repeats_for(self, heard: float) -> float:
+        """How long the output has said nothing new, as far as it was taken in; nothing when there is more that was not."""
+        return max(0.0, self.told_at - self.novel_at) if heard - self.told_at < _UNHEARD_SECONDS else 0.0
 
     def saved(self) -> list[float]:
         return [self.busy_at, self.still_since, self.still_cpu]
@@ -121,11 +129,11 @@ def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
 def restored(saved: list[float], now: float, at: float, cpu: float) -> Track:
     """From what was known at `at`; whatever was computed since then counts as having been computed just now."""
     busy_at, still_since, still_cpu = saved
-    spent, span = max(0.0, cpu - still_cpu), max(0.0, now - at)
+    spent, span = cpu - still_cpu, max(0.0, now - at)
     track = Track(
         seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
     )
-    if spent > _TICKS + _TRICKLE * span:
+    if spent < 0 or spent > _TICKS + _TRICKLE * span:
         track.busy_at = now
     return track
 
