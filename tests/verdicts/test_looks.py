@@ -49,5 +49,6 @@ def test_cpu_that_leaves_with_a_process_is_no_stillness() -> None:
 
 
 def test_cpu_that_left_while_nobody_looked_counts_as_work() -> None:
-    assert restored([10.0, 10.0, 1000.0], 5000.0, 60.0, 3.0).busy_at == 5000.0
-    assert restored([10.0, 10.0, 3.0], 5000.0, 60.0, 3.0).busy_at == 10.0
+    assert restored([10.0, 10.0, 1000.0], 90000.0, 3.0).busy_at == 90000.0
+    assert restored([10.0, 10.0, 3.0], 90000.0, 5.0).busy_at == 90000.0
+    assert restored([10.0, 10.0, 3.0], 90000.0, 3.0).busy_at == 10.0

@@ -31,6 +31,7 @@ class Rest(StrEnum):
     KEYS = "keys"  # it has the terminal to itself, key by key, as editors, shells at their prompt and agents do
     CHILD = "child"  # it waits for a process that it started
     TIMER = "timer"  # it sleeps until a time
+    RUNNING = "running"  # none of these: it is at something right now
     OTHER = "other"  # the network, a lock, a file
 
 
@@ -149,6 +150,8 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     """Nothing has moved for a while. Is it done, or is something still to come?"""
     stalled = seen.still_for >= limits.stall
     nothing = f"nothing for {format_duration(seen.still_for)}"
+    if seen.rest is Rest.RUNNING:
+        return Verdict.WORKING, f"{seen.front} runs right now"
     if seen.rest is Rest.CHILD:
         if seen.sleeps or not stalled:
             return Verdict.WORKING, f"waits for {seen.front}"

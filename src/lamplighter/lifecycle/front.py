@@ -109,7 +109,7 @@ def _is_resident(stat: proc.Stat, holder: proc.Stat, first: proc.Stat) -> bool:
 def _behind(leaf: proc.Stat) -> Front:
     """What a process waits for that another one waits for."""
     found = _rest_of(leaf)
-    if found.rest in (Rest.INPUT, Rest.KEYS):
+    if found.rest in (Rest.INPUT, Rest.KEYS, Rest.RUNNING):
         return found
     return Front(Rest.CHILD, leaf.pid, found.name, sleeps=found.rest is Rest.TIMER)
 
@@ -124,18 +124,20 @@ def _rest_of(stat: proc.Stat) -> Front:
         return Front(Rest.KEYS if _gives_keys(_terminal(stat)) else Rest.INPUT, stat.pid, name)
     if _owns_terminal(stat) and _gives_keys(f"/proc/{stat.pid}/fd/0"):
         return Front(Rest.KEYS, stat.pid, name)
+    if at == "running":
+        return Front(Rest.RUNNING, stat.pid, name)
     return Front(Rest.OTHER, stat.pid, name, connected=_has_sockets(stat.pid))
 
 
 def _at(pid: int) -> str:
     """What its main thread is at: wait (for a child), sleep (until a time), input (a read of its standard input), terminal (a
-    read of the terminal past its standard input, as pagers and passwords do), or other.
+    read of the terminal past its standard input, as pagers and passwords do), running (nothing of the kind), or other.
 
     By the system call it is in, where we may see that; else by where in the kernel it waits, and by what it has open.
     """
     words = _text(pid, "syscall").split()
     if words and _CALLS is not None:
-        call = _CALLS.get(words[0], "other")
+        call = "running" if words[0] == "running" else _CALLS.get(words[0], "other")
         return call if call != "read" else _source_named(pid, words[1:2])
     waits = _text(pid, "wchan")
     if "do_wait" in waits:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.domain.lines import Tail, redraws, words_of
-from lamplighter.domain.verdict import BUSY_CPU
+from lamplighter.domain.verdict import BUSY_CPU, Rest
 from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.front import Front
 from lamplighter.lifecycle.gauge import Measure
@@ -50,6 +50,7 @@ class Track:
     behind_at: float = 0.0
     behind_cpu: float = 0.0
     behind_rate: float | None = None
+    worked_at: float = 0.0
     gone_since: float | None = None
     warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
 
@@ -101,6 +102,7 @@ class Track:
         """Nothing has moved since it was looked for, and that is not long ago."""
         return (
             self.front is not None
+            and self.front.rest is not Rest.RUNNING
             and measure is not None
             and now - self.front_at < _FRONT_SECONDS
             and self.front_of == _key(measure, reading)
@@ -126,14 +128,14 @@ def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
     return measure.cpu, len(measure.processes), *((reading.offset, reading.typed) if reading else ())
 
 
-def restored(saved: list[float], now: float, at: float, cpu: float) -> Track:
-    """From what was known at `at`; whatever was computed since then counts as having been computed just now."""
+def restored(saved: list[float], now: float, cpu: float) -> Track:
+    """From what was known; whatever was computed since then, also a little, counts as computed just now: nobody saw when."""
     busy_at, still_since, still_cpu = saved
-    spent, span = cpu - still_cpu, max(0.0, now - at)
+    spent = cpu - still_cpu
     track = Track(
         seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
     )
-    if spent < 0 or spent > _TICKS + _TRICKLE * span:
+    if spent < 0 or spent > _TICKS:
         track.busy_at = now
     return track
 
@@ -150,9 +152,9 @@ class Tracks:
         if track is None:
             saved = self._saved.pop(session, None)
             if saved is not None and self._saved_at <= now:
-                track = restored(saved, now, self._saved_at, cpu)
+                track = restored(saved, now, cpu)
             elif born is not None and born <= now:
-                track = restored([born, born, 0.0], now, born, cpu)
+                track = restored([born, born, 0.0], now, cpu)
             else:
                 track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
             self.tracks[session] = track

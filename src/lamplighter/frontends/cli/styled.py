@@ -69,7 +69,7 @@ def _widest(table: Table, index: int) -> int:
 
 
 def _widths(table: Table, room: int) -> list[int]:
-    """How wide each column is. On a narrow terminal the soft one and the last give way; then columns at the right are left out."""
+    """How wide each column is. On a narrow terminal the soft one and the last give way; then columns at the right go."""
     last = len(table.titles) - 1
     widths = [min(_WHOLE, _widest(table, index)) for index in range(last)]
     left = room - _GAP * last - sum(widths)
