@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
+from lamplighter.testing import players
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, answer, engine, send
 from lamplighter.testing.fixtures import cgroup_usable
@@ -97,6 +100,43 @@ def test_what_works_is_not_idle(timed: Timed) -> None:
     assert "warning" not in actions(lit, waits) + actions(lit, computes)
 
 
+def test_work_in_silence_is_not_idle_time_afterwards(timed: Timed) -> None:
+    """For an hour it does something that nobody sees; then it wants an answer, and has been idle since then only."""
+    lit, clock = timed
+    script = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.2)\nsys.stdin.readline()"
+    flag = lit.folder / "enough"
+    session = lit.start(sys.executable, "-c", script, str(flag), idle_limit="10m")["id"]
+    for _ in range(4):
+        clock.advance(15 * MINUTE)
+        assert has_looked(lit, session, "working")
+        rounds(lit)
+    flag.touch()
+    assert wait_until(lambda: _reads(lit, session), 10)
+    clock.advance(2 * MINUTE)
+    assert has_looked(lit, session, "waiting")
+    rounds(lit)
+    assert lit.show(session)["warnings"] == []
+    clock.advance(11 * MINUTE)
+    assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
+    assert actions(lit, session).count("warning") == 1
+
+
+def _reads(lit: Engine, session: str) -> bool:
+    with open(f"/proc/{lit.show(session)['pid']}/syscall") as file:
+        return file.read().startswith(("0 0x0", "63 0x0"))
+
+
+def test_a_little_cpu_at_a_prompt_is_no_work(timed: Timed) -> None:
+    lit, clock = timed
+    session = lit.start(sys.executable, players.__file__, "agent_that_ticks", idle_limit="10m")["id"]
+    clock.advance(11 * MINUTE)
+    assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
+    rounds(lit)
+    clock.advance(31)
+    assert ended(lit, session)["reason"].startswith("idle limit of 10m passed")
+    assert "warning withdrawn" not in actions(lit, session)
+
+
 def test_an_age_limit_ends_also_what_works(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start("sh", "-c", "while :; do :; done", max_age="2h")["id"]
@@ -168,6 +208,43 @@ def test_a_tree_that_takes_too_much_memory_is_ended(path: str) -> None:
         eaters = f'sh -c \'{sys.executable} -c "$EATER" & {sys.executable} -c "$EATER"; wait\''
         session = lit.start("sh", "-c", eaters, env={"EATER": EATER.format(80)}, max_memory="120M", headless=True)["id"]
         assert ended(lit, session)["reason"].startswith("memory limit of 120 MB passed")
+
+
+def test_memory_that_is_shared_counts_once() -> None:
+    """A tree that was forked from one big process is as big as that one."""
+    script = """
+import os, time
+shared = bytearray(b"x") * (60 << 20)
+for _ in range(4):
+    if os.fork() == 0:
+        time.sleep(300)
+print("forked", flush=True)
+time.sleep(300)
+"""
+    with configured("", LAMPLIGHTER_WARNING="0", LAMPLIGHTER_CGROUP="off") as (lit, _):
+        session = lit.start(sys.executable, "-c", script, max_memory="150M", headless=True)["id"]
+        lit.call("wait_session", session=session, until="text=forked", timeout="20s")
+        assert wait_until(lambda: lit.show(session)["memory"] > 250_000_000, 10)
+        rounds(lit)
+        assert (lit.show(session)["state"], lit.show(session)["warnings"]) == ("running", [])
+
+
+def test_no_cgroup_is_left_of_a_memory_limit() -> None:
+    """Neither of a session that ended, nor of one whose shim and keeper were killed with it, nor of the keeper."""
+    if not cgroup_usable():
+        pytest.skip("no cgroup can be made here")
+    with configured("") as (lit, _):
+        lit.call("get_status")
+        name = f"lamplighter-{zlib.crc32(lit.home.run.encode()):08x}"
+        ends = lit.start("cat", max_memory="100M", headless=True)["id"]
+        lost = lit.start("cat", max_memory="100M", headless=True)["id"]
+        lit.call("kill_session", session=ends, force=True, grace="0s")
+        lit.kill(lit.keeper())
+        lit.kill(lit.shim(lost))
+        assert wait_until(lambda: lit.show(lost)["state"] == "ended", 20)
+        lit.start("cat", max_memory="100M", headless=True)
+    found = subprocess.run(["find", "/sys/fs/cgroup", "-name", name], check=False, capture_output=True, text=True)
+    assert found.stdout == ""
 
 
 def test_memory_that_grows_between_two_looks_is_caught_by_the_kernel() -> None:
@@ -279,7 +356,7 @@ def refusal(sock: socket.socket) -> str:
 @pytest.mark.parametrize(
     ("option", "value"),
     [("idle_limit", "0"), ("idle_limit", "soon"), ("max_age", "-5m"), ("max_age", ""), ("max_memory", "5"),
-     ("max_memory", "much"), ("max_memory", "-1G"), ("max_memory", "1e9")],
+     ("max_memory", "9" * 400), ("max_memory", "9999999T"), ("max_memory", "much"), ("max_memory", "-1G"), ("max_memory", "1e9")],
 )  # fmt: skip
 def test_a_limit_that_makes_no_sense_starts_nothing(lit: Engine, option: str, value: str) -> None:
     with pytest.raises(LampError) as refused:

@@ -38,6 +38,19 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
+def typed(line: str) -> list[str]:
+    """A shell that runs this as if it had been typed: each job in a group of its own, the terminal given to the one in front."""
+    return ["bash", "--norc", "-i", "-c", f"set -m; {line}"]
+
+
+NETWORK = f"'{sys.executable}' '{players.__file__}' network"
+_SERVER = """
+import os, socket
+server, nothing = socket.create_server(("127.0.0.1", 0)), os.open("/dev/null", os.O_RDWR)
+for number in range(3):
+    os.dup2(nothing, number)
+server.accept()
+"""
 HEADLESS = {"headless": True}
 CASES = {
     # At rest, and nothing to come.
@@ -47,12 +60,17 @@ CASES = {
     "editor": Case(["vim", "-u", "NONE"], ("idle",)),
     "agent at its prompt": Case(play("agent"), ("idle",)),
     "agent at its prompt, with MCP servers": Case(play("agent_with_servers"), ("idle",)),
+    "agent at its prompt, with a timer": Case(play("agent_that_ticks"), ("idle",)),
+    "pager of a pipe": Case(typed("cat /etc/passwd | less"), ("idle",)),
     "headless, reads its input": Case(["cat"], ("idle",), HEADLESS),
     # Somebody is wanted.
     "reads a line": Case(["cat"], ("waiting",)),
     "script asks": Case(["bash", "-c", "read -p 'Go on? [y/N] ' x"], ("waiting",)),
     "child of a script asks": Case(shell(f"'{sys.executable}' -c 'input(\"Name: \")'; true"), ("waiting",)),
     "password": Case(play("secret"), ("waiting",)),
+    "password from the terminal itself": Case(
+        shell(f"'{sys.executable}' -c 'import getpass; getpass.getpass()' </dev/null; true"), ("waiting",)
+    ),
     "question above": Case(play("asks_above"), ("waiting",)),
     "agent asks for permission": Case(play("agent_asks"), ("waiting",)),
     # At work, whatever it looks like.
@@ -64,6 +82,7 @@ CASES = {
     "sleeps between rounds": Case(play("rounds"), ("working",)),
     "server that logs": Case(play("log"), ("working",)),
     "progress in place": Case(play("progress"), ("working",)),
+    "download in place": Case(play("download"), ("working",)),
     "spinner over a child that computes": Case(play("spinner_over_work"), ("working",)),
     "agent at a silent tool": Case(play("agent_at_a_tool"), ("working",)),
     "headless agent at a silent tool": Case(shell("sh -c 'sleep 500; true' </dev/null; true"), ("working",), HEADLESS),
@@ -77,6 +96,18 @@ CASES = {
     "job in the background of a shell": Case(
         ["bash", "--norc", "-i", "-c", "sleep 500 & read -p '$ ' x"], ("working", "working", "idle")
     ),
+    "job behind an editor": Case(typed(f"{NETWORK} & vim -u NONE"), ("working", "working", "idle")),
+    "job that was given its input": Case(typed(f"echo x | {NETWORK} & read -p '$ ' x"), ("working", "working", "idle")),
+    "headless, job beside a read": Case(
+        ["bash", "-c", f"exec 3<&0; {NETWORK} <&3 & read x"], ("working", "working", "idle"), HEADLESS
+    ),
+    "pipeline that waits for its head": Case(
+        shell(f"{NETWORK} | {{ sleep 0.2; exec cat; }}; true"), ("working", "working", "stuck"), HEADLESS
+    ),
+    "spinner over a child that waits": Case(play("spinner_over_a_tool"), ("working", "working", "stuck")),
+    "server whose output goes elsewhere": Case(
+        [sys.executable, "-c", _SERVER], ("working", "working", "idle"), HEADLESS
+    ),
     "closed its output, works on": Case(
         shell("exec >/dev/null 2>&1; exec sleep 500"), ("working", "working", "finished"), HEADLESS
     ),
@@ -86,6 +117,9 @@ CASES = {
     "stopped": Case(shell("kill -STOP $$"), ("stuck",)),
     "child in front stopped": Case(shell("sh -c 'kill -STOP $$'; true"), ("stuck",)),
     # Its command has left, others have not.
+    "leftovers at work": Case(
+        shell("(while :; do :; done) & exit 0"), ("working",), {"keep_children": True, "headless": True}
+    ),
     "leftovers": Case(shell("sleep 500 & exit 0"), ("leftovers",), {"keep_children": True, "headless": True}),
 }
 

@@ -36,6 +36,7 @@ CASES = {
     "reads a pipe": (("cat",), Rest.INPUT),
     "sleeps": (("sleep", "60"), Rest.TIMER),
     "waits for a child": (("sh", "-c", "sleep 60; true"), Rest.CHILD),
+    "waits for a pipeline": (("sh", "-c", "sleep 60 | { sleep 0.1; exec cat; }; true"), Rest.CHILD),
     "waits for a child that reads": (("sh", "-c", "cat; true"), Rest.INPUT),
 }
 

@@ -21,6 +21,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
+# How far something is: 45%, 12.3MB, 7/120. Not seconds, which any spinner counts, and no speed, which is never the same.
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)?\s?(?:%|(?:[kKMGT]i?[Bb]?|B)\b(?!/s))|\b\d+/\d+\b")
 _LONGEST = 200
 
 
@@ -51,5 +53,6 @@ def redraws(data: bytes) -> bool:
 
 
 def words_of(data: bytes) -> frozenset[str]:
-    """The words in it, without numbers, signs and glyphs: what a spinner does not change while it turns."""
-    return frozenset(_LETTERS.findall(_ESCAPES.sub(b" ", data).decode(errors="replace").lower()))
+    """The words in it, without signs, glyphs and numbers, but for amounts: what a spinner does not change while it turns."""
+    text = _ESCAPES.sub(b" ", data).decode(errors="replace")
+    return frozenset((*_LETTERS.findall(text.lower()), *_AMOUNT.findall(text)))

@@ -31,6 +31,7 @@ class Rest(StrEnum):
     KEYS = "keys"  # it has the terminal to itself, key by key, as editors, shells at their prompt and agents do
     CHILD = "child"  # it waits for a process that it started
     TIMER = "timer"  # it sleeps until a time
+    RUNNING = "running"  # none of these: it is at something right now
     OTHER = "other"  # the network, a lock, a file
 
 
@@ -58,7 +59,8 @@ class Evidence:
     `cpu_rate` is cores used over the last seconds, `behind_rate` those of all but the process in front, `still_for` how long
     next to no CPU was used. `halted` names the process in front when it is stopped. `repeats_for`: how long the output has said
     nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
-    waited for sleeps until a time. `deep_for`: how long something of it has been in the kernel. `gone`: which owner is.
+    waited for sleeps until a time; `connected` that it has sockets open.
+    `deep_for`: how long something of it has been in the kernel. `gone`: which owner is.
     """
 
     ended: bool = False
@@ -78,6 +80,7 @@ class Evidence:
     front: str | None = None
     sleeps: bool = False
     background: str | None = None
+    connected: bool = False
     woke_age: float | None = None
     deep_for: float = 0.0
     tail: Tail | None = None
@@ -102,7 +105,7 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.processes == 0:
         return Verdict.UNKNOWN, "its processes could not be read"
     if seen.leftovers:
-        return Verdict.LEFTOVERS, "its command has exited, its children have not"
+        return _left(seen, limits), "its command has exited, its children have not"
     if seen.stopped == seen.processes or (seen.halted and not _computes(seen, limits)):
         return _or_orphaned(seen, Verdict.STUCK, f"{seen.halted or 'all of it'} is stopped")
     spins = seen.repeats_for >= limits.spin and seen.behind_rate is not None
@@ -111,10 +114,15 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.cpu_rate is None:
         return Verdict.UNKNOWN, "its CPU was not measured yet"
     if spins and _is_lively(seen, limits):
-        return _or_orphaned(
-            seen, Verdict.STUCK, f"its output has only repeated itself for {format_duration(seen.repeats_for)}"
-        )
+        return _spinning(seen, limits)
     return _at_rest(seen, limits)
+
+
+def _left(seen: Evidence, limits: Thresholds) -> Verdict:
+    """What outlives its command is left over, unless it computes: then somebody wanted it to."""
+    if _computes(seen, limits):
+        return Verdict.WORKING
+    return Verdict.LEFTOVERS if seen.cpu_rate is not None else Verdict.UNKNOWN
 
 
 def _computes(seen: Evidence, limits: Thresholds) -> bool:
@@ -129,10 +137,21 @@ def _is_lively(seen: Evidence, limits: Thresholds) -> bool:
     return any(age is not None and age < limits.quiet for age in recent)
 
 
+def _spinning(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
+    """A spinner turns while something is waited for. When that is a process of its own, it may come back yet."""
+    behind = seen.front if seen.rest is Rest.CHILD else seen.background
+    if behind and (seen.repeats_for < limits.stall or (seen.rest is Rest.CHILD and seen.sleeps)):
+        return Verdict.WORKING, f"waits for {behind}"
+    repeated = f"its output has only repeated itself for {format_duration(seen.repeats_for)}"
+    return _or_orphaned(seen, Verdict.STUCK, repeated)
+
+
 def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     """Nothing has moved for a while. Is it done, or is something still to come?"""
     stalled = seen.still_for >= limits.stall
     nothing = f"nothing for {format_duration(seen.still_for)}"
+    if seen.rest is Rest.RUNNING:
+        return Verdict.WORKING, f"{seen.front} runs right now"
     if seen.rest is Rest.CHILD:
         if seen.sleeps or not stalled:
             return Verdict.WORKING, f"waits for {seen.front}"
@@ -143,7 +162,7 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return Verdict.WORKING, f"{seen.front} waits for {_awaited(seen)}, reads no input"
     if seen.background and not stalled:
         return Verdict.WORKING, f"{seen.background} runs in its background"
-    if seen.closed:
+    if seen.closed and not seen.connected:
         return _or_orphaned(seen, Verdict.FINISHED, "it has closed its output and is still there")
     if seen.deep_for >= _DEEP_SECONDS:
         return _or_orphaned(seen, Verdict.STUCK, f"stuck in the kernel for {format_duration(seen.deep_for)}")

@@ -349,6 +349,9 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.unlink(f"{run}/keeper.sock")
     if keeper.cgroup is not None:
+        from lamplighter.holder.memory import remove_base  # most keepers never need it before
+
+        remove_base(keeper.cgroup)
         for folder in (f"{keeper.cgroup}/{SPARED}", keeper.cgroup):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)

@@ -94,6 +94,14 @@ class MemoryLimit:
                 os.rmdir(self.folder)
 
 
+def remove_base(base: str) -> None:
+    """Take away what sessions had in v1, also what one left whose shim was lost. What is not empty stays."""
+    folder = _own_folder(base, "")
+    for found, _, _ in os.walk(folder, topdown=False) if folder else ():
+        with contextlib.suppress(OSError):
+            os.rmdir(found)
+
+
 def _limit_unified(cgroup: Cgroup, base: str, size: int) -> bool:
     if not os.path.exists(f"{cgroup.folder}/memory.max"):
         _write(f"{os.path.dirname(base)}/cgroup.subtree_control", "+memory")

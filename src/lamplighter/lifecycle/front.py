@@ -17,13 +17,15 @@ _CALLS = {
     "aarch64": {"63": "read", "260": "wait", "95": "wait", "101": "sleep", "115": "sleep"},
 }.get(platform.machine())
 _TTY_WAITS = ("wait_woken", "n_tty_read")
+_TERMINALS = ("/dev/tty", "/dev/pts/")
+_PTS_MAJOR = 136
 _SETTLED_TICKS = 60 * os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
     """`sleeps`: the process that is waited for sleeps until a time. `switches`: how often it has gone to sleep so far.
-    `background`: another process of the session that may be at work while this one takes input."""
+    `background`: another process of the session that may be at work beside it. `connected`: it has sockets."""
 
     rest: Rest
     pid: int
@@ -31,6 +33,7 @@ class Front:
     sleeps: bool = False
     switches: int | None = None
     background: str | None = None
+    connected: bool = False
 
 
 def find_front(members: Sequence[proc.Stat], main: int) -> Front | None:
@@ -43,12 +46,18 @@ def find_front(members: Sequence[proc.Stat], main: int) -> Front | None:
         return None
     parents = [stat for stat in members if stat.pid in by_parent]
     for stat in sorted(parents, key=lambda stat: (stat is not first, -stat.start)):
-        leaf = _awaited(stat, by_parent)
-        if leaf is not None and (stat is first or not _is_resident(leaf, first)):
-            return _behind(leaf)
-    front = _rest_of(first)
-    others = [stat for stat in members if stat is not first and not _is_resident(stat, first)]
-    return replace(front, background=_name(max(others, key=_start).pid)) if others else front
+        chain = _awaited(stat, by_parent)
+        if chain and (stat is first or not _is_resident(chain[-1], first, first)):
+            return _beside(_behind(chain[-1]), chain[-1], first, [one for one in members if one not in (stat, *chain)])
+    return _beside(_rest_of(first), first, first, [stat for stat in members if stat is not first])
+
+
+def _beside(front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[proc.Stat]) -> Front:
+    """With what may be at work beside it; what waits for a child is at work anyway."""
+    if front.rest is Rest.CHILD:
+        return front
+    at_work = [stat for stat in others if not _is_resident(stat, holder, first)]
+    return replace(front, background=_name(max(at_work, key=_start).pid)) if at_work else front
 
 
 def halted(members: Sequence[proc.Stat], main: int) -> str | None:
@@ -68,23 +77,39 @@ def _start(stat: proc.Stat) -> int:
     return stat.start
 
 
-def _awaited(stat: proc.Stat, by_parent: dict[int, list[proc.Stat]]) -> proc.Stat | None:
-    """The last one of a chain of processes each of which waits for the next; None when this one does not wait for a child."""
-    leaf = None
+def _awaited(stat: proc.Stat, by_parent: dict[int, list[proc.Stat]]) -> list[proc.Stat]:
+    """A chain of processes each of which is waited for by the one before; empty when this one does not wait for a child."""
+    chain: list[proc.Stat] = []
     while stat.pid in by_parent and _at(stat.pid) == "wait":
-        leaf = stat = max(by_parent[stat.pid], key=_start)
-    return leaf
+        children = by_parent[stat.pid]
+        before = [child for child in children if _owns_terminal(child)] or children
+        stat = before[0] if len(before) == 1 else max(before, key=lambda child: (not _is_fed(child.pid), child.start))
+        chain.append(stat)
+    return chain
 
 
-def _is_resident(leaf: proc.Stat, first: proc.Stat) -> bool:
-    """A server that came with the command and is asked through a pipe, as an agent's MCP servers are: no work of its own."""
-    return leaf.start - first.start < _SETTLED_TICKS and _input_of(leaf.pid).startswith(("pipe:", "socket:"))
+def _is_fed(pid: int) -> bool:
+    """Whether it reads a pipe, as the last ones of a pipeline do: what it waits for is up to the ones before it."""
+    return _at(pid) == "input" and _input_of(pid).startswith("pipe:")
+
+
+def _is_resident(stat: proc.Stat, holder: proc.Stat, first: proc.Stat) -> bool:
+    """A server that came with the command and is asked through a pipe, as an agent's MCP servers are: no work of its own.
+
+    The one in front holds the other end. A pipe that nobody holds, or that is the command's own input, was only inherited.
+    """
+    source = _input_of(stat.pid)
+    if stat.start - first.start >= _SETTLED_TICKS or not source.startswith(("pipe:", "socket:")):
+        return False
+    if source == _input_of(first.pid) or _at(stat.pid) == "sleep":
+        return False
+    return source in _open_in(holder.pid) if source.startswith("pipe:") else True
 
 
 def _behind(leaf: proc.Stat) -> Front:
     """What a process waits for that another one waits for."""
     found = _rest_of(leaf)
-    if found.rest in (Rest.INPUT, Rest.KEYS):
+    if found.rest in (Rest.INPUT, Rest.KEYS, Rest.RUNNING):
         return found
     return Front(Rest.CHILD, leaf.pid, found.name, sleeps=found.rest is Rest.TIMER)
 
@@ -95,22 +120,25 @@ def _rest_of(stat: proc.Stat) -> Front:
         return Front(Rest.TIMER, stat.pid, name, sleeps=True, switches=_switches(stat.pid))
     if at == "input":
         return Front(Rest.INPUT, stat.pid, name)
-    if _takes_keys(stat.pid):
+    if at == "terminal":
+        return Front(Rest.KEYS if _gives_keys(_terminal(stat)) else Rest.INPUT, stat.pid, name)
+    if _owns_terminal(stat) and _gives_keys(f"/proc/{stat.pid}/fd/0"):
         return Front(Rest.KEYS, stat.pid, name)
-    return Front(Rest.OTHER, stat.pid, name)
+    if at == "running":
+        return Front(Rest.RUNNING, stat.pid, name)
+    return Front(Rest.OTHER, stat.pid, name, connected=_has_sockets(stat.pid))
 
 
 def _at(pid: int) -> str:
-    """What its main thread is at: wait (for a child), sleep (until a time), input (a read of its standard input), or other.
+    """What its main thread is at: wait (for a child), sleep (until a time), input (a read of its standard input), terminal (a
+    read of the terminal past its standard input, as pagers and passwords do), running (nothing of the kind), or other.
 
     By the system call it is in, where we may see that; else by where in the kernel it waits, and by what it has open.
     """
     words = _text(pid, "syscall").split()
     if words and _CALLS is not None:
-        call = _CALLS.get(words[0], "other")
-        if call == "read":
-            return "input" if words[1:2] == ["0x0"] else "other"
-        return call
+        call = "running" if words[0] == "running" else _CALLS.get(words[0], "other")
+        return call if call != "read" else _source_named(pid, words[1:2])
     waits = _text(pid, "wchan")
     if "do_wait" in waits:
         return "wait"
@@ -119,14 +147,47 @@ def _at(pid: int) -> str:
     source = _input_of(pid)
     if "pipe_read" in waits:
         return "input" if source.startswith("pipe:") else "other"
-    reads = waits in _TTY_WAITS and source.startswith("/dev/") and not _has_sockets(pid)
-    return "input" if reads else "other"
+    if waits not in _TTY_WAITS or _has_sockets(pid):
+        return "other"
+    return "input" if source.startswith("/dev/") and source != "/dev/null" else _opened(pid)
 
 
-def _takes_keys(pid: int) -> bool:
-    """Whether its standard input is a terminal that gives it key by key: then it is there for somebody to type into."""
+def _source_named(pid: int, descriptor: list[str]) -> str:
+    """What a read is from, by the number of its descriptor."""
+    if descriptor == ["0x0"]:
+        return "input"
     try:
-        terminal = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        source = os.readlink(f"/proc/{pid}/fd/{int(descriptor[0], 16)}")
+    except (OSError, ValueError, IndexError):
+        return "other"
+    return "terminal" if source.startswith(_TERMINALS) else "other"
+
+
+def _opened(pid: int) -> str:
+    """Whether it has opened a terminal by itself; what it was started with is no sign."""
+    try:
+        numbers = [number for number in os.listdir(f"/proc/{pid}/fd") if int(number) > 2]
+        found = any(os.readlink(f"/proc/{pid}/fd/{number}").startswith(_TERMINALS) for number in numbers)
+    except OSError:
+        return "other"
+    return "terminal" if found else "other"
+
+
+def _owns_terminal(stat: proc.Stat) -> bool:
+    """Whether it is in the group that its terminal belongs to: what is typed is for it."""
+    return stat.foreground > 0 and stat.group == stat.foreground
+
+
+def _terminal(stat: proc.Stat) -> str:
+    """Its controlling terminal, where that is one of the usual kind; /dev/tty would be ours."""
+    major, minor = os.major(stat.terminal), os.minor(stat.terminal)
+    return f"/dev/pts/{minor}" if major == _PTS_MAJOR else ""
+
+
+def _gives_keys(path: str) -> bool:
+    """Whether this is a terminal that gives key by key: then whoever has it is there for somebody to type into."""
+    try:
+        terminal = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -142,6 +203,18 @@ def _input_of(pid: int) -> str:
         return os.readlink(f"/proc/{pid}/fd/0")
     except OSError:
         return ""
+
+
+def _open_in(pid: int) -> set[str]:
+    """What a process has open, but for its standard input."""
+    found: set[str] = set()
+    try:
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            if number != "0":
+                found.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+    except OSError:
+        pass
+    return found
 
 
 def _has_sockets(pid: int) -> bool:

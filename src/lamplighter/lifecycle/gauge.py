@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 
 from lamplighter.holder import proc
@@ -37,6 +38,29 @@ class Measure:
     when: float = 0.0
 
 
+def weigh(processes: Iterable[proc.Stat]) -> int:
+    """Bytes that they take together, what they share counted once: a sum of resident bytes counts a forked tree's memory as
+    often as it has processes. Slower than that sum; blocks. Where we may not see it, resident bytes."""
+    return sum(_share(stat) or stat.memory for stat in processes)
+
+
+def _share(stat: proc.Stat) -> int | None:
+    try:
+        with open(f"/proc/{stat.pid}/smaps_rollup", "rb") as file:
+            shares = [int(line.split()[1]) for line in file if line.startswith(b"Pss:")]
+    except (OSError, ValueError, IndexError):
+        return None
+    return shares[0] * 1024 if shares and proc.start_of(stat.pid) == stat.start else None
+
+
+class Interest(Enum):
+    """Whether it must be known what a session waits for: no; if it has moved since the last look; or in any case."""
+
+    NONE = 0
+    MOVED = 1
+    NOW = 2
+
+
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """What a look must know of a session. Those of one without a holder are below its roots."""
@@ -45,7 +69,7 @@ class _Subject:
     shim: int
     main: int
     lost: bool
-    curious: bool
+    interest: Interest
     roots: tuple[tuple[int, int], ...] = ()
 
 
@@ -98,11 +122,11 @@ class _Scan:
 
 
 class Gauge:
-    """`curious` says of which sessions it must be known what they wait for; `before_look` is done first."""
+    """`interest` says of which sessions it must be known what they wait for; `before_look` is done first."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
-        self.curious: Callable[[Lamp], bool] = lambda _lamp: False
+        self.interest: Callable[[Lamp], Interest] = lambda _lamp: Interest.NONE
         self.before_look: Callable[[], Awaitable[None]] | None = None
         self.cost = 0.0
         self._scan = _Scan({})
@@ -163,10 +187,10 @@ class Gauge:
         if session.main is None:
             return None
         if session.traced:
-            return _Subject(session.id, 0, session.main.pid, False, self.curious(lamp), tuple(lamp.roots))
+            return _Subject(session.id, 0, session.main.pid, False, self.interest(lamp), tuple(lamp.roots))
         if session.shim is None:
             return None
-        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, self.curious(lamp))
+        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, self.interest(lamp))
 
     def _measure(self, subjects: list[_Subject], when: float) -> tuple[_Scan, dict[str, Measure]]:
         """In a thread. Shims are not read: what they use is not the session's."""
@@ -189,10 +213,17 @@ class Gauge:
             stopped=stopped,
             halted=halted(members, subject.main) if stopped else None,
             deep=any(stat.state == "D" for stat in members),
-            front=find_front(members, subject.main) if subject.curious else None,
+            front=find_front(members, subject.main) if self._wants_front(subject, cpu, len(members)) else None,
             at=now,
             when=when,
         )
+
+    def _wants_front(self, subject: _Subject, cpu: float, count: int) -> bool:
+        """In the same look: what was known of something that has moved since is not known any more."""
+        if subject.interest is not Interest.MOVED:
+            return subject.interest is Interest.NOW
+        before = self._measures.get(subject.session)
+        return before is None or (before.cpu, len(before.processes)) != (cpu, count)
 
     def _rate(self, session: str, now: float, cpu: float) -> float | None:
         """Over the newest sample that is old enough; ticks are coarse, so a short while would make a tenth of a second of work

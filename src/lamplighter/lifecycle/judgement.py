@@ -17,7 +17,7 @@ from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Ver
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.gauge import Gauge, Measure
+from lamplighter.lifecycle.gauge import Gauge, Interest, Measure
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.tracks import Track, Tracks
 
@@ -58,7 +58,7 @@ class Judgement:
         self._since = fleet.clock.monotonic()
         self._seen: dict[str, float] = {}
         self._judged: dict[str, tuple[tuple[object, ...], Assessment]] = {}
-        gauge.curious = self._is_curious
+        gauge.interest = self._interest
 
     async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
         """Each, in the order given, from a look not older than `fresh` seconds; ended ones too."""
@@ -134,6 +134,7 @@ class Judgement:
 
     async def _assess(self, sessions: Sequence[Session], measures: dict[str, Measure]) -> list[Assessment]:
         self._take_in(measures)
+        await self.listen(session for session in sessions if self._may_spin(session))
         found = [self._judge(session, measures.get(session.id, _NOTHING)) for session in sessions]
         for number, one in enumerate(found):
             if self._lacks_tail(one):
@@ -162,16 +163,23 @@ class Judgement:
         awake_at = lamp.session.facts.get("awake_at") if lamp else None
         return awake_at if awake_at is not None and awake_at >= self._since else None
 
-    def _is_curious(self, lamp: Lamp) -> bool:
+    def _interest(self, lamp: Lamp) -> Interest:
         """What it waits for matters once it is quiet, and is known until something moves; or when somebody wants to act."""
         if self._pressing[lamp.session.id] > 0:
-            return True
+            return Interest.NOW
         now, meter = self.fleet.clock.monotonic(), self.fleet.reading(lamp.session.id)
         track = self.tracks.tracks.get(lamp.session.id)
         quiet = self.thresholds.quiet
         if meter is not None and (now - meter.heard < quiet or now - meter.typed < quiet):
-            return track is not None and now - track.novel_at > self.thresholds.spin / 2  # a spinner, perhaps
-        return track is None or not track.is_front_known(now, self.gauge.last(lamp.session.id), meter)
+            spins = track is not None and now - track.novel_at > self.thresholds.spin / 2
+            return Interest.NOW if spins else Interest.NONE
+        known = track is not None and track.is_front_known(now, self.gauge.last(lamp.session.id), meter)
+        return Interest.MOVED if known else Interest.NOW
+
+    def _may_spin(self, session: Session) -> bool:
+        """For one that draws all the time, what was heard in the patrol's last round is old by now."""
+        track = self.tracks.tracks.get(session.id)
+        return track is not None and self.fleet.clock.monotonic() - track.novel_at >= self.thresholds.spin
 
     def _lacks_tail(self, found: Assessment) -> bool:
         track = self.tracks.tracks.get(found.session.id)
@@ -232,12 +240,13 @@ class Judgement:
             still_for=looked - track.still_since,
             output_age=_age(now, heard),
             input_age=_age(now, typed),
-            repeats_for=max(0.0, heard - track.novel_at) if heard and meter and track.told == meter.offset else 0.0,
+            repeats_for=track.repeats_for(heard),
             age=self.age_of(session),
             rest=front.rest if front else None,
             front=front.name if front else os.path.basename(session.command[0])[:60],
             sleeps=front.sleeps if front else False,
             background=front.background if front else None,
+            connected=front.connected if front else False,
             woke_age=_age(looked, track.woke_at or 0.0),
             deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,

@@ -18,6 +18,7 @@ from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import LampError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.gauge import weigh
 from lamplighter.lifecycle.judgement import Assessment, Judgement
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
@@ -101,8 +102,13 @@ class Patrol:
         if track is None or lamp is None or lamp.session.state is not State.RUNNING:
             return
         now = self.fleet.clock.monotonic()
+        if found.verdict is Verdict.WORKING and track.front is not None:
+            track.worked_at = now
         track.gone_since = (track.gone_since or now) if found.verdict is Verdict.ORPHANED else None
-        breaches = {breach.limit: breach for breach in self._breaches(found, now - (track.gone_since or now))}
+        passed = list(self._breaches(found, now - track.worked_at, now - (track.gone_since or now)))
+        if not found.session.protected and (heavy := await self._memory_breach(found)) is not None:
+            passed.insert(0, heavy)
+        breaches = {breach.limit: breach for breach in passed}
         for limit in [limit for limit in track.warned if limit not in breaches]:
             del track.warned[limit]
             await self.fleet.note(found.session.id, PATROL, "warning withdrawn", limit=limit)
@@ -118,22 +124,26 @@ class Patrol:
         warning = self.fleet.settings.warning
         return min(warning, _MEMORY_WARNING) if limit == "memory" else warning
 
-    def _breaches(self, found: Assessment, orphaned_for: float) -> Iterator[Breach]:
-        """What it has passed. People who are attached, and a protection, hold all of them back but the memory's; what works or
-        cannot be told is not idle."""
+    async def _memory_breach(self, found: Assessment) -> Breach | None:
+        """A sum that is too high is looked at more closely: what processes share is there once."""
+        allowed = found.session.limits.memory
+        if allowed is None or found.measure.memory <= allowed:
+            return None
+        weight = await asyncio.to_thread(weigh, found.measure.processes)
+        return Breach("memory", allowed, weight) if weight > allowed else None
+
+    def _breaches(self, found: Assessment, rested_for: float, orphaned_for: float) -> Iterator[Breach]:
+        """What it has passed, but for memory. People who are attached, and a protection, hold all of these back; what works or
+        cannot be told is not idle, nor was it while it did."""
         limits, session = found.session.limits, found.session
-        if session.protected:
-            return
-        if limits.memory is not None and found.measure.memory > limits.memory:
-            yield Breach("memory", limits.memory, found.measure.memory)
-        if found.attached:
+        if session.protected or found.attached:
             return
         age = self.judgement.age_of(session)
         if limits.age is not None and age > limits.age:
             yield Breach("age", limits.age, age)
-        at_rest = found.verdict not in (Verdict.WORKING, Verdict.UNKNOWN)
-        if limits.idle is not None and at_rest and found.quiet_for > limits.idle:
-            yield Breach("idle", limits.idle, found.quiet_for)
+        idle_for = min(found.quiet_for, rested_for)
+        if limits.idle is not None and not _is_at_work(found) and idle_for > limits.idle:
+            yield Breach("idle", limits.idle, idle_for)
         grace = self.fleet.settings.orphan_grace
         ownerless = found.verdict is Verdict.ORPHANED and session.kind not in (Kind.MAIN, Kind.SYSTEM)
         if grace is not None and ownerless and orphaned_for >= grace:
@@ -147,3 +157,8 @@ class Patrol:
             await self.undertaker.end(session, PATROL, breach.reason, grace=settings.grace, ask=True, key=key)
         except LampError as error:
             log.error("%s passed its %s limit and could not be ended: %s", session.id, breach.limit, error)
+
+
+def _is_at_work(found: Assessment) -> bool:
+    """Or it cannot be told."""
+    return found.verdict in (Verdict.WORKING, Verdict.UNKNOWN)

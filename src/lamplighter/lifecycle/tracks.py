@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.domain.lines import Tail, redraws, words_of
-from lamplighter.domain.verdict import BUSY_CPU
+from lamplighter.domain.verdict import BUSY_CPU, Rest
 from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.front import Front
 from lamplighter.lifecycle.gauge import Measure
@@ -19,6 +19,7 @@ _TICKS = 0.05
 _VOCABULARY = 1000
 _FRONT_SECONDS = 60.0
 _BEHIND_SECONDS = 2.0
+_UNHEARD_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,11 +44,13 @@ class Track:
     tail: Tail | None = None
     tail_offset: int = -1
     told: int = 0
+    told_at: float = 0.0
     novel_at: float = 0.0
     vocabulary: frozenset[str] = frozenset()
     behind_at: float = 0.0
     behind_cpu: float = 0.0
     behind_rate: float | None = None
+    worked_at: float = 0.0
     gone_since: float | None = None
     warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
 
@@ -57,7 +60,9 @@ class Track:
         if measure.rate is not None and measure.rate >= BUSY_CPU:
             self.busy_at = now
         # Next to nothing over a long while is nothing: a timer that fires, a cursor that blinks.
-        if measure.cpu - self.still_cpu > _TICKS + _TRICKLE * (now - self.still_since):
+        # Less than before is no stillness either: something has ended that nobody of it waited for, and took its CPU along.
+        spent = measure.cpu - self.still_cpu
+        if spent < 0 or spent > _TICKS + _TRICKLE * (now - self.still_since):
             self.still_since, self.still_cpu = now, measure.cpu
         if reading is not None:
             self._see_meter(now, reading)
@@ -97,6 +102,7 @@ class Track:
         """Nothing has moved since it was looked for, and that is not long ago."""
         return (
             self.front is not None
+            and self.front.rest is not Rest.RUNNING
             and measure is not None
             and now - self.front_at < _FRONT_SECONDS
             and self.front_of == _key(measure, reading)
@@ -108,7 +114,11 @@ class Track:
         if not redraws(data) or not words <= self.vocabulary:
             self.novel_at = now
         self.vocabulary = words if len(self.vocabulary) > _VOCABULARY else self.vocabulary | words
-        self.told = offset
+        self.told, self.told_at = offset, now
+
+    def repeats_for(self, heard: float) -> float:
+        """How long the output has said nothing new, as far as it was taken in; nothing when there is more that was not."""
+        return max(0.0, self.told_at - self.novel_at) if heard - self.told_at < _UNHEARD_SECONDS else 0.0
 
     def saved(self) -> list[float]:
         return [self.busy_at, self.still_since, self.still_cpu]
@@ -118,14 +128,14 @@ def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
     return measure.cpu, len(measure.processes), *((reading.offset, reading.typed) if reading else ())
 
 
-def restored(saved: list[float], now: float, at: float, cpu: float) -> Track:
-    """From what was known at `at`; whatever was computed since then counts as having been computed just now."""
+def restored(saved: list[float], now: float, cpu: float) -> Track:
+    """From what was known; whatever was computed since then, also a little, counts as computed just now: nobody saw when."""
     busy_at, still_since, still_cpu = saved
-    spent, span = max(0.0, cpu - still_cpu), max(0.0, now - at)
+    spent = cpu - still_cpu
     track = Track(
         seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
     )
-    if spent > _TICKS + _TRICKLE * span:
+    if spent < 0 or spent > _TICKS:
         track.busy_at = now
     return track
 
@@ -142,9 +152,9 @@ class Tracks:
         if track is None:
             saved = self._saved.pop(session, None)
             if saved is not None and self._saved_at <= now:
-                track = restored(saved, now, self._saved_at, cpu)
+                track = restored(saved, now, cpu)
             elif born is not None and born <= now:
-                track = restored([born, born, 0.0], now, born, cpu)
+                track = restored([born, born, 0.0], now, cpu)
             else:
                 track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
             self.tracks[session] = track

@@ -35,6 +35,12 @@ def spinner_over_work() -> None:
     spinner()
 
 
+def spinner_over_a_tool() -> None:
+    """The same picture, while a child waits for the network."""
+    subprocess.Popen([sys.executable, __file__, "network"], stdin=subprocess.DEVNULL)
+    spinner()
+
+
 def progress() -> None:
     """Draws in place, each time something else."""
     number = 0
@@ -43,6 +49,15 @@ def progress() -> None:
         name = "".join(chr(97 + int(digit)) for digit in str(number))
         _say(f"\r\x1b[2Kcompiling module{name} done")
         time.sleep(0.1)
+
+
+def download() -> None:
+    """Draws in place, always the same words, further each time."""
+    share = 0.0
+    while True:
+        share = (share + 0.1) % 100
+        _say(f"\r\x1b[2Kbig.tar.gz  {share:.1f}%  1.20MB/s  eta {int(100 - share)}s")
+        time.sleep(0.05)
 
 
 def log() -> None:
@@ -70,6 +85,18 @@ def agent() -> None:
     _take_keys()
     _say("\x1b[2J\x1b[HWelcome\r\n\r\n> ")
     _read_keys()
+
+
+def agent_that_ticks() -> None:
+    """At its prompt, with a timer that takes a little CPU now and then."""
+    _take_keys()
+    _say("Welcome\r\n\r\n> ")
+    while True:
+        if select.select([0], [], [], 0.25)[0]:
+            os.read(0, 1)
+        began = time.process_time()
+        while time.process_time() - began < 0.002:
+            pass
 
 
 def agent_with_servers() -> None:
@@ -123,8 +150,8 @@ def _read_keys() -> None:
 ROLES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
-        spinner, spinner_over_work, progress, log, network, rounds, agent, agent_with_servers, agent_at_a_tool, agent_asks,
-        secret, asks_above,
+        spinner, spinner_over_work, spinner_over_a_tool, progress, download, log, network, rounds, agent, agent_that_ticks,
+        agent_with_servers, agent_at_a_tool, agent_asks, secret, asks_above,
     )
 }  # fmt: skip
 

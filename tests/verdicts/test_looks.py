@@ -1,0 +1,54 @@
+"""What is taken in look by look: between two rounds of the patrol, and when what was counted goes away."""
+
+from __future__ import annotations
+
+import sys
+
+from lamplighter.holder import proc
+from lamplighter.lifecycle.gauge import Measure
+from lamplighter.lifecycle.tracks import Track, restored
+from lamplighter.testing import players
+from lamplighter.testing.clockwork import FOLDER, Clockwork
+from lamplighter.testing.engine import engine
+from lamplighter.testing.processes import wait_until
+
+
+def test_a_spinner_is_known_while_it_turns() -> None:
+    """It draws faster than any patrol goes round: at each look there is output that nobody has taken in yet."""
+    with engine(PYTHONPATH=FOLDER, LAMPLIGHTER_PATROL="2s") as lit:
+        clock = Clockwork(lit.folder)
+        spins = lit.start(sys.executable, players.__file__, "spinner")["id"]
+        loads = lit.start(sys.executable, players.__file__, "download")["id"]
+        assert wait_until(lambda: lit.show(spins)["verdict"] == lit.show(loads)["verdict"] == "working", 10)
+
+        def later() -> str:
+            clock.advance(700)
+            return lit.show(spins)["verdict"]
+
+        assert wait_until(lambda: later() == "stuck", 20)
+        for _ in range(5):
+            assert lit.show(spins)["verdict"] == "stuck"
+            assert lit.show(loads)["verdict"] == "working"
+
+
+def _track(cpu: float) -> Track:
+    return Track(seen_at=0.0, looked_at=0.0, busy_at=0.0, still_since=0.0, still_cpu=cpu)
+
+
+def _measure(cpu: float) -> Measure:
+    return Measure(processes=list[proc.Stat](), cpu=cpu, rate=0.0)
+
+
+def test_cpu_that_leaves_with_a_process_is_no_stillness() -> None:
+    """A job that nobody waits for ends, and its CPU is in no sum any more; what works on then is not still for that."""
+    track = _track(1000.0)
+    track.see(100.0, _measure(3.0), None)
+    assert track.still_since == 100.0
+    track.see(200.0, _measure(4.0), None)
+    assert track.still_since == 200.0
+
+
+def test_cpu_that_left_while_nobody_looked_counts_as_work() -> None:
+    assert restored([10.0, 10.0, 1000.0], 90000.0, 3.0).busy_at == 90000.0
+    assert restored([10.0, 10.0, 3.0], 90000.0, 5.0).busy_at == 90000.0
+    assert restored([10.0, 10.0, 3.0], 90000.0, 3.0).busy_at == 10.0
