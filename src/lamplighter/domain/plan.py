@@ -176,8 +176,8 @@ def changed(before: Sighting, now: Sighting, orders: Orders) -> str | None:
         return f"it became active: {now.verdict}"
     if now.verdict is not before.verdict:
         return f"it was {before.verdict} and is {now.verdict} now"
-    if now.input > before.input:
+    if now.input != before.input:
         return "it got input since the plan was made"
-    if now.output > before.output:
+    if now.output != before.output:
         return "it has printed since the plan was made"
     return None
