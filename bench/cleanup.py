@@ -6,6 +6,7 @@ an agent's MCP servers often are. Survivors are counted by what /proc says of th
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 import uuid
@@ -51,9 +52,11 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 def _command(folder: Path, token: str) -> tuple[str, ...]:
-    """A shell at its prompt; what its startup file starts has the shell's end of a pipe as its input, and ignores its end."""
-    server = f"trap '' HUP TERM; tail -f /dev/null; : {token}"
-    file = folder / token
+    """A shell at its prompt; the server that its startup file starts has the shell's end of a pipe as its input, and does not
+    leave when that ends, as it waits for something else."""
+    file, fifo = folder / token, folder / f"{token}.fifo"
+    os.mkfifo(fifo)
+    server = f"trap '' HUP TERM; read x <> {fifo}"
     file.write_text(f'PS1="$ "\ncoproc SERVER {{ exec setsid sh -c "{server}"; }} 2>/dev/null\n')
     return ("bash", "--rcfile", str(file), "-i")
 

@@ -182,8 +182,9 @@ def test_a_screen_survives_rotation() -> None:
     """What stands on it was printed in a part of the log that is gone: a keyframe remembers it."""
     with engine(LAMPLIGHTER_LOG_LIMIT="400000", LAMPLIGHTER_LOG_SEGMENT="100000") as lit:
         count = r"while [ $i -lt $1 ]; do i=$((i+1)); printf '\033[3;1Hcount %d' $i; done"
-        script = rf"i=0; f() {{ {count}; }}; printf '\033[?1049h\033[2J\033[1;1Htitle'; stty -echo; while read n; do f $n; done"
+        script = rf"i=0; f() {{ {count}; }}; stty -echo; printf '\033[?1049h\033[2J\033[1;1Htitle'; while read n; do f $n; done"
         session = lit.start("bash", "-c", script, rows=6, cols=30)["id"]
+        lit.call("wait_session", session=session, until="text=title", timeout="60s")
         for goal in range(5000, 60001, 5000):
             lit.call("send_input", session=session, text=str(goal))
             lit.call("wait_session", session=session, until=f"text=count {goal}", timeout="60s")
