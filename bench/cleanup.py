@@ -51,8 +51,8 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 def _command(folder: Path, token: str) -> tuple[str, ...]:
-    """A shell at its prompt; what its startup file starts has the shell's end of a pipe as its input, and ignores its end."""
-    server = f"trap '' HUP TERM; while :; do sleep 300; done; : {token}"
+    """A shell at its prompt; what its startup file starts is asked through a pipe, as a server is, and ignores its end."""
+    server = f"trap '' HUP TERM; read question; while :; do sleep 300; done; : {token}"
     file = folder / token
     file.write_text(f'PS1="$ "\ncoproc SERVER {{ exec setsid sh -c "{server}"; }} 2>/dev/null\n')
     return ("bash", "--rcfile", str(file), "-i")
