@@ -120,8 +120,7 @@ class App:
         if session and session.alive:
             if session.place:
                 await self.fleet.look(0.2)
-            reading = self.fleet.reading(session.id)
-            attached = (reading.attached if reading else 0) + self.fleet.watchers(session.id)
+            attached = self.fleet.attached(session.id)
         try:
             check(caller, act, session, session.line if session else [], attached)
         except ForbiddenError:

@@ -84,9 +84,10 @@ class Fleet:
         for looker in self.lookers:
             await looker(fresh)
 
-    def watchers(self, session: str) -> int:
-        lamp = self.lamps.get(session)
-        return lamp.watchers if lamp else 0
+    def attached(self, session: str) -> int:
+        """People who are at a living session, whichever way they came."""
+        lamp, meter = self.lamps.get(session), self.reading(session)
+        return (meter.attached if meter else 0) + lamp.watchers if lamp else 0
 
     async def load(self) -> None:
         """What the store says is alive."""

@@ -200,8 +200,8 @@ class Judgement:
         """Ages are told in seconds: within one, nothing new to say of the same look and the same meter."""
         meter = self.fleet.reading(session.id) if session.alive else None
         now = self.fleet.clock.monotonic()
-        state = (meter.offset, meter.typed, meter.attached, meter.closed) if meter else ()
-        key = (session, measure.at, int(now), self.fleet.watchers(session.id), *state)
+        state = (meter.offset, meter.typed, meter.closed, self.fleet.attached(session.id)) if meter else ()
+        key = (session, measure.at, int(now), *state)
         kept = self._judged.get(session.id)
         if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
             return kept[1]
@@ -223,7 +223,7 @@ class Judgement:
     ) -> Evidence:
         if not session.alive or track is None:
             return Evidence(
-                ended=not session.alive, processes=len(measure.processes), attached=self._attached(session, meter)
+                ended=not session.alive, processes=len(measure.processes), attached=self.fleet.attached(session.id)
             )
         lamp = self.fleet.lamps.get(session.id)
         heard = max(meter.heard, track.printed_at) if meter else 0.0
@@ -252,7 +252,7 @@ class Judgement:
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
             terminal=session.driver is not Driver.HEADLESS,
             closed=meter is not None and meter.closed,
-            attached=self._attached(session, meter),
+            attached=self.fleet.attached(session.id),
             gone=self._gone(session),
         )
 
@@ -264,10 +264,6 @@ class Judgement:
         if session.main is not None:
             return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
         return max(0.0, self.fleet.clock.now() - session.created_at)
-
-    def _attached(self, session: Session, meter: Meter | None) -> int:
-        """People, whichever way they came."""
-        return (meter.attached if meter else 0) + self.fleet.watchers(session.id)
 
     def _gone(self, session: Session) -> str | None:
         """Who is gone that it belonged to."""

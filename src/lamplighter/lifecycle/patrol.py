@@ -101,8 +101,8 @@ class Patrol:
         lamp = self.fleet.lamps.get(found.session.id)
         if track is None or lamp is None or lamp.session.state is not State.RUNNING:
             return
-        meter = self.fleet.reading(found.session.id)  # protected or attached to since the look: that counts
-        found = replace(found, session=lamp.session, attached=meter.attached if meter else found.attached)
+        # Protected or attached to since the look: that counts.
+        found = replace(found, session=lamp.session, attached=self.fleet.attached(found.session.id))
         now = self.fleet.clock.monotonic()
         if found.verdict is Verdict.WORKING and track.front is not None:
             track.worked_at = now
