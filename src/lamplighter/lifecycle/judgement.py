@@ -200,7 +200,9 @@ class Judgement:
         """Ages are told in seconds: within one, nothing new to say of the same look and the same meter."""
         meter = self.fleet.reading(session.id) if session.alive else None
         now = self.fleet.clock.monotonic()
-        state = (meter.offset, meter.typed, meter.closed, self.fleet.attached(session.id)) if meter else ()
+        lamp = self.fleet.lamps.get(session.id)
+        people = lamp.watchers if lamp else 0
+        state = (meter.offset, meter.typed, meter.closed, meter.attached, people) if meter else ()
         key = (session, measure.at, int(now), *state)
         kept = self._judged.get(session.id)
         if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
