@@ -292,14 +292,14 @@ def test_what_changed_since_the_plan_is_skipped(calm: Engine) -> None:
 
 
 def test_output_and_people_since_the_plan_are_seen(calm: Engine) -> None:
-    calm.start("sh", "-c", f"until [ -e {calm.folder}/go ]; do sleep 0.05; done; echo on; exec sleep 300", name="spoke")
+    spoke = calm.start("sh", "-c", AT_SIGNAL.format("echo on; exec cat"), name="spoke", headless=True)
     calm.start("sleep", "300", name="watched")
     calm.start("sleep", "300", name="same")
     for name in ("spoke", "watched", "same"):
         assert wait_until(lambda name=name: has(calm, name, "idle"))
     made = plan(calm, "idle")
     assert len(made["rows"]) == 3
-    (calm.folder / "go").touch()
+    os.kill(spoke["pid"], signal.SIGUSR1)
     calm.call("wait_session", session="spoke", until="text=on", timeout="20s")
     assert wait_until(lambda: has(calm, "spoke", "idle"))
     _attach(calm, "watched")

@@ -17,7 +17,7 @@ from lamplighter.testing.processes import wait_until
 @pytest.fixture
 def calm() -> Iterator[Engine]:
     """An engine that takes a session for idle soon."""
-    with engine(LAMPLIGHTER_QUIET="0.2s") as made:
+    with engine(LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
         yield made
 
 

@@ -53,10 +53,12 @@ def find_front(members: Sequence[proc.Stat], main: int) -> Front | None:
 
 
 def _beside(front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[proc.Stat]) -> Front:
-    """With what may be at work beside it; what waits for a child is at work anyway."""
+    """With what may be at work beside it; what waits for a child is at work anyway. One that reads its input is not: whoever
+    feeds it may be."""
     if front.rest is Rest.CHILD:
         return front
-    at_work = [stat for stat in others if not _is_resident(stat, holder, first)]
+    moving = [stat for stat in others if _at(stat.pid) not in ("input", "wait", "terminal")]
+    at_work = [stat for stat in moving if not _is_resident(stat, holder, first)]
     return replace(front, background=_name(max(at_work, key=_start).pid)) if at_work else front
 
 
