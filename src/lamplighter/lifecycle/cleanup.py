@@ -204,7 +204,7 @@ class Cleanup:
     async def _carry_out(self, run: Run) -> None:
         """Every row that has no outcome yet, side by side."""
         plan = run.plan
-        above = await self._above(plan.orders.caller)
+        above = await persist(lambda: self._above(plan.orders.caller), f"the apply of {plan.id}")
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def one(row: Row) -> None:
