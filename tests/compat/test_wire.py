@@ -1,6 +1,6 @@
 """A daemon of today speaks to holders of before: shims live for weeks, and a keeper is upgraded in place.
 
-`wire_1/` is the holder as it was when that version of the wire was settled, kept as it is; only what is needed to run it.
+`wire_N/` is the holder as it was when version N of the wire was settled, kept as it is; only what is needed to run it.
 """
 
 from __future__ import annotations

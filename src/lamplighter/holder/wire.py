@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WIRE = 1
+WIRE = 2
 JSON, OUTPUT, INPUT = 1, 2, 3
 _HEAD = struct.Struct(">IB")
 _OUTPUT = struct.Struct(">QB")

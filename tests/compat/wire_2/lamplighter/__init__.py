@@ -1,0 +1,1 @@
+"""The holder of wire version 1, frozen."""

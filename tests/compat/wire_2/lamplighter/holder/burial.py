@@ -1,0 +1,71 @@
+"""The end of a session, written down by its shim: the last output, the certificate, the exit file. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+
+from lamplighter.holder.files import write_file
+from lamplighter.holder.pane import part
+from lamplighter.holder.segments import EXIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lamplighter.holder.shim import Shim
+
+
+def bury(shim: Shim) -> bool:
+    """True once it is on disk, so that no end is lost to a full one; False when it has to be tried again."""
+    if not part(shim):
+        return False
+    shim.read_all()
+    if _more_to_read(shim):
+        return False
+    document: dict[str, Any] = {
+        "session": shim.spec["session"],
+        "ended_at": time.time(),
+        "exit": shim.exit,
+        "why": _why(shim),
+        "ladder": shim.dying.ladder,
+        "certificate": shim.tree.certificate(shim.guarantee()),
+        "offset": shim.log.offset,
+    }
+    if not shim.dying.written:
+        shim.log.append(EXIT, 0, json.dumps({"exit": shim.exit}).encode(), document["ended_at"])
+        shim.dying.written = True
+    if not write_file(f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()):
+        shim.dying.try_later()
+        return False
+    shim.log.close()
+    if shim.memory is not None:
+        shim.memory.remove()
+    if shim.tree.cgroup is not None:
+        shim.tree.cgroup.remove()
+    shim.listener.close()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(shim.spec["socket"])
+    ended: dict[str, Any] = {"event": "ended", "exit": shim.exit, "certificate": document["certificate"]}
+    shim.announce(ended)
+    shim.audience.tell(ended)
+    shim.audience.linger()
+    return True
+
+
+def _why(shim: Shim) -> str | None:
+    """What ended it without anybody's asking, where that is known."""
+    if shim.dying.why is None and shim.memory is not None and shim.memory.kills():
+        return shim.memory.why
+    return shim.dying.why
+
+
+def _more_to_read(shim: Shim) -> bool:
+    """Whether a stream has data right now; a pipe that some outsider holds open is not waited for."""
+    poll = select.poll()
+    for descriptor in shim.streams.outputs:
+        poll.register(descriptor, select.POLLIN)
+    return any(event & select.POLLIN for _, event in poll.poll(0))

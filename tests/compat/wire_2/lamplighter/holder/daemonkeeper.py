@@ -1,0 +1,149 @@
+"""Keeping the daemon up: started on request, started again when it dies, left alone once it was told to go.
+
+Standard library only. Knows nothing of what the daemon does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from lamplighter.holder import identity
+from lamplighter.holder.wire import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PAUSES = (0.0, 0.05, 0.2, 1.0, 5.0, 30.0, 60.0)
+_TELL_AFTER = 3
+_STEADY_SECONDS = 10.0
+
+
+class DaemonKeeper:
+    def __init__(self, run: str, state: str) -> None:
+        self.run = run
+        self.state = state
+        self.pid: int | None = None
+        self.ready = False
+        self.wanted = False
+        self.notice: int | None = None
+        self.failures = 0
+        self.started_at = 0.0
+        self.start_at: float | None = None
+        self.waiting: list[tuple[Channel, dict[str, Any]]] = []
+
+    @property
+    def alive(self) -> bool:
+        return self.pid is not None
+
+    def want(self, channel: Channel, request: dict[str, Any]) -> None:
+        """Somebody needs the daemon; answered once it is ready, or with what it last said when it does not start."""
+        self.wanted = True
+        self.waiting.append((channel, request))
+        if self.ready:
+            self._answer(ok={"pid": self.pid})
+        elif self.pid is None:
+            self.failures = 0
+            self._start()
+
+    @property
+    def hopeless(self) -> bool:
+        """It does not start, and nobody waits for it any more."""
+        return self.failures >= _TELL_AFTER and self.pid is None and not self.waiting
+
+    def rest(self) -> None:
+        self.wanted = False
+        self.start_at = None
+
+    def hear(self) -> None:
+        """The daemon says that it is ready, or its end of the pipe is closed."""
+        assert self.notice is not None
+        said = os.read(self.notice, 64)
+        if said:
+            self.ready = True
+            self._answer(ok={"pid": self.pid})
+            return
+        os.close(self.notice)
+        self.notice = None
+
+    def died(self, pid: int) -> bool:
+        """Whether that was the daemon; if it is wanted, it is started again."""
+        if pid != self.pid:
+            return False
+        self.pid, self.ready = None, False
+        if self.notice is not None:
+            os.close(self.notice)
+            self.notice = None
+        if self.wanted:
+            steady = time.monotonic() - self.started_at > _STEADY_SECONDS
+            self.failures = 0 if steady else self.failures + 1
+            if self.failures >= _TELL_AFTER:
+                self._answer(error={"code": "DAEMON_UNREACHABLE", "message": self._last_words()})
+            self.start_at = time.monotonic() + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
+        return True
+
+    def timeout(self) -> float | None:
+        return None if self.start_at is None else max(0.0, (self.start_at - time.monotonic()) * 1000 + 1)
+
+    def proceed(self) -> None:
+        if self.start_at is not None and time.monotonic() >= self.start_at:
+            self._start()
+
+    def watched(self) -> list[int]:
+        return [] if self.notice is None else [self.notice]
+
+    descriptors = watched
+
+    def forget(self, channel: Channel) -> None:
+        self.waiting = [(other, request) for other, request in self.waiting if other is not channel]
+
+    def saved(self) -> dict[str, Any]:
+        return {"pid": self.pid, "ready": self.ready, "wanted": self.wanted, "notice": self.notice}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        self.pid, self.ready, self.wanted = saved["pid"], saved["ready"], saved["wanted"]
+        self.notice = saved["notice"]
+        if self.notice is not None:
+            os.set_inheritable(self.notice, False)
+
+    def _start(self) -> None:
+        self.started_at = time.monotonic()
+        self.start_at = None
+        reader, writer = os.pipe2(os.O_CLOEXEC)
+        log = os.open(f"{self.state}/daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self.pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-m", "lamplighter.daemon", self.run, self.state, "3"],
+                identity.clean_environment(),
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, nothing, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                    (os.POSIX_SPAWN_DUP2, writer, 3),
+                ],
+                setsid=True,
+                setsigdef=[number for number in range(1, 32) if number not in (9, 19)],
+            )
+        finally:
+            for descriptor in (writer, log, nothing):
+                os.close(descriptor)
+        self.notice = reader
+        identity.record(self.run, "daemon", self.pid)
+
+    def _answer(self, **answer: Any) -> None:
+        waiting, self.waiting = self.waiting, []
+        for channel, request in waiting:
+            channel.send_json({"n": request.get("n"), **answer})
+
+    def _last_words(self) -> str:
+        try:
+            with open(f"{self.state}/daemon.log", "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 2000))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return "and its log cannot be read"
+        return lines[-1] if lines else "and it said nothing"

@@ -1,0 +1,43 @@
+"""Small files that are there whole or not at all. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def write_file(path: str, data: bytes) -> bool:
+    """Write beside it, then rename over it; the user's alone. False, with nothing left behind, when there is no room.
+
+    Not forced onto the disk: what is lost with a power failure belongs to a boot that is over.
+    """
+    draft = f"{path}.{os.getpid()}"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+        os.rename(draft, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        return False
+    return True
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """The document, or None when there is none or it is none."""
+    try:
+        with open(path, "rb") as file:
+            found: dict[str, Any] = json.loads(file.read())
+    except (OSError, ValueError):
+        return None
+    return found if type(found) is dict else None

@@ -1,0 +1,278 @@
+"""Reading /proc and signalling processes, each known by pid and start time together.
+
+Standard library only. Knows nothing of sessions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_MOST_PASSES = 10
+_PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class Stat:
+    """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good.
+
+    `waited` is the CPU of its children that are gone; `foreground` the process group that its terminal belongs to now.
+    """
+
+    __slots__ = (
+        "cpu",
+        "foreground",
+        "group",
+        "memory",
+        "parent",
+        "pid",
+        "session",
+        "start",
+        "state",
+        "terminal",
+        "waited",
+    )
+
+    def __init__(self, pid: int, fields: list[bytes]) -> None:
+        self.pid = pid
+        self.state = fields[0].decode()
+        self.parent = int(fields[1])
+        self.group = int(fields[2])
+        self.session = int(fields[3])
+        self.terminal = int(fields[4])
+        self.foreground = int(fields[5])
+        self.start = int(fields[19])
+        self.cpu = (int(fields[11]) + int(fields[12])) / _TICK
+        self.waited = (int(fields[13]) + int(fields[14])) / _TICK
+        self.memory = int(fields[21]) * _PAGE
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.pid, self.start
+
+
+def read_stat(pid: int) -> Stat | None:
+    """The process, or None when there is none (any more)."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = os.read(descriptor, 1024)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(descriptor)
+    # The name in brackets can hold anything, brackets and spaces too: what follows the last bracket is fixed.
+    fields = data[data.rfind(b")") + 2 :].split()
+    return Stat(pid, fields) if len(fields) >= 22 else None
+
+
+def start_of(pid: int) -> int | None:
+    """The start time of whatever has this pid now."""
+    stat = read_stat(pid)
+    return stat.start if stat else None
+
+
+def is_alive(pid: int, start: int) -> bool:
+    """Whether this very process runs; one that is dead and not reaped does not."""
+    stat = read_stat(pid)
+    return stat is not None and stat.start == start and stat.state not in "ZX"
+
+
+def all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def scan(but: set[int] | None = None) -> dict[int, Stat]:
+    """Every process there is, in one pass; some pids left out."""
+    found: dict[int, Stat] = {}
+    for pid in all_pids():
+        stat = read_stat(pid) if but is None or pid not in but else None
+        if stat is not None:
+            found[pid] = stat
+    return found
+
+
+def scan_moving(but: set[int]) -> dict[int, Stat]:
+    """Every process there is, the newest first, and then those that came meanwhile, until none come; some pids left out.
+
+    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it.
+    """
+    found: dict[int, Stat] = {}
+    seen = set(but)
+    for _ in range(_MOST_PASSES):
+        fresh = set(all_pids()) - seen
+        if not fresh:
+            break
+        seen |= fresh
+        for pid in sorted(fresh, reverse=True):
+            stat = read_stat(pid)
+            if stat is not None:
+                found[pid] = stat
+    return found
+
+
+def descendants(processes: dict[int, Stat], roots: set[int], but: set[int] = frozenset()) -> dict[int, Stat]:  # type: ignore[assignment]
+    """What descends from the roots, without the roots; nothing at or below `but`."""
+    children: dict[int, list[int]] = {}
+    for pid, stat in processes.items():
+        children.setdefault(stat.parent, []).append(pid)
+    found: dict[int, Stat] = {}
+    todo = list(roots)
+    while todo:
+        for pid in children.get(todo.pop(), ()):
+            if pid not in found and pid not in roots and pid not in but:
+                found[pid] = processes[pid]
+                todo.append(pid)
+    return found
+
+
+def ancestors(pid: int) -> list[Stat]:
+    """The process and its ancestors, nearest first, without pid 1. Empty when the process is gone.
+
+    A parent that is younger than its child took over the pid of one that died: the chain ends there.
+    """
+    chain: list[Stat] = []
+    stat = read_stat(pid)
+    while stat is not None and stat.pid > 1 and len(chain) < 1000:
+        if chain and stat.start > chain[-1].start:
+            break
+        chain.append(stat)
+        stat = read_stat(stat.parent)
+    return chain
+
+
+def name_of(pid: int) -> str:
+    """What ps shows as its name; nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read().strip().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def command_of(pid: int, longest: int = 200) -> str:
+    """Its command line, or its name in square brackets when it has none."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            raw = file.read(4096)
+        if raw:
+            text = raw.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+        else:
+            with open(f"/proc/{pid}/comm", "rb") as file:
+                text = f"[{file.read().strip().decode(errors='replace')}]"
+    except OSError:
+        return "?"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def environment_of(pid: int, name: str) -> str | None:
+    """The value that a variable had when the process was started. A hint: it can be erased and forged."""
+    return variables_of(pid, (name,)).get(name)
+
+
+def variables_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
+    """Of these variables, those that the process was started with; the first where one is there twice."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            raw = file.read(1 << 20)
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for name in names:
+        prefix = name.encode() + b"="
+        at = 0 if raw.startswith(prefix) else raw.find(b"\0" + prefix) + 1
+        if at or raw.startswith(prefix):
+            found[name] = raw[at + len(prefix) :].partition(b"\0")[0].decode(errors="replace")
+    return found
+
+
+def has_environment(pid: int) -> bool:
+    """False for one that is exiting, or has emptied it."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
+
+
+def ignores(pid: int, number: int) -> bool:
+    """Whether the process has set a signal to be ignored."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            mask = next((line.split()[1] for line in file if line.startswith(b"SigIgn:")), b"0")
+    except OSError:
+        return False
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def last_pid() -> int:
+    """The pid that was given out last."""
+    with open("/proc/loadavg", "rb") as file:
+        return int(file.read().split()[4])
+
+
+def boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+
+
+def start_moment(start: int) -> float:
+    """A start time as Unix seconds."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start / _TICK
+
+
+def started_since(stat: Stat, moment: float) -> bool:
+    """Whether it was started after a moment of the clock that counts from boot."""
+    return stat.start >= int(moment * _TICK)
+
+
+def send_signal(pid: int, start: int, number: int) -> str:
+    """Signal this very process: sent, gone, or denied. A pid that was given to another process is never hit."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return "gone"
+    try:
+        if start_of(pid) != start:
+            return "gone"
+        signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return "gone"
+    except PermissionError:
+        return "denied"
+    finally:
+        os.close(descriptor)
+    return "sent"
+
+
+def wait_for_exit(pid: int, seconds: float) -> bool:
+    """Wait until whatever has this pid now has exited; False when that takes longer."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def signal_name(number: int) -> str:
+    """TERM for 15; real-time signals by number."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name.removeprefix("SIG")
+    return str(number)
+
+
+def exit_of(status: int) -> dict[str, int | str]:
+    """A wait status as we keep it."""
+    if os.WIFSIGNALED(status):
+        return {"signal": signal_name(os.WTERMSIG(status))}
+    return {"code": os.WEXITSTATUS(status)}

@@ -1,0 +1,82 @@
+"""Whose are the processes that a lost shim left to the keeper? Told by cgroup, mark, terminal, or by who was lost just then.
+
+What cannot be told belongs to several until all but one of those sessions are gone. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lamplighter.holder import proc
+from lamplighter.holder.cgroup import own_path
+from lamplighter.holder.daemonkeeper import DaemonKeeper
+from lamplighter.holder.files import read_json
+from lamplighter.holder.nursery import Nursery
+from lamplighter.holder.sparing import is_server
+from lamplighter.holder.tree import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Strays:
+    def __init__(self, nursery: Nursery, daemon: DaemonKeeper) -> None:
+        self.nursery = nursery
+        self.daemon = daemon
+        self.known: dict[tuple[int, int], set[str]] = {}
+
+    def attribute(self, lost: list[str]) -> None:
+        """Shims of these sessions have just died: whatever is new among the keeper's children is theirs."""
+        processes = proc.scan()
+        shims = {held.shim for held in self.nursery.held.values()}
+        for stat in processes.values():
+            new = stat.parent == os.getpid() and stat.key not in self.known and stat.pid not in shims
+            if new and stat.pid not in (self.daemon.pid, self.nursery.template.pid):
+                server = is_server(stat)
+                owner = self._owner(stat, lost, certain=server)
+                # A tmux server that bears no sign of them serves the user, or was spared by a session that is over.
+                if owner or not server:
+                    self.known[stat.key] = owner or set(lost)
+
+    def of(self, session: str) -> set[tuple[int, int]]:
+        """The session's strays; one that several may own only when the others are gone."""
+        lost = [held.session for held in self.nursery.held.values() if held.lost]
+        if lost:
+            self.attribute(lost)
+        living = set(self.nursery.held)
+        return {key for key, owners in self.known.items() if session in owners and not (owners - {session}) & living}
+
+    def whose(self, pid: int, start: int) -> set[str]:
+        lost = [held.session for held in self.nursery.held.values() if held.lost]
+        self.attribute(lost)
+        return self.known.get((pid, start), set(lost))
+
+    def reaped(self, pid: int) -> set[str]:
+        """It is dead and waited for: the sessions that it may have been of."""
+        for key in [key for key in self.known if key[0] == pid]:
+            return self.known.pop(key)
+        return set()
+
+    def saved(self) -> list[Any]:
+        return [[list(key), sorted(owners)] for key, owners in self.known.items()]
+
+    def restore(self, saved: list[Any]) -> None:
+        self.known = {tuple(key): set(owners) for key, owners in saved}  # type: ignore[misc]
+
+    def _owner(self, stat: proc.Stat, lost: list[str], *, certain: bool) -> set[str] | None:
+        if len(lost) == 1 and not certain:
+            return {lost[0]}
+        path = own_path(stat.pid) or ""
+        mark = proc.environment_of(stat.pid, MARK)
+        for session in lost:
+            held = self.nursery.held.get(session)
+            birth = read_json(f"{held.spec['folder']}/birth.json") if held else None
+            main = tuple((birth or {}).get("main") or ())
+            if (
+                path.endswith(f"/{session}")
+                or mark == session
+                or (main and (stat.key == main or stat.session == main[0]))
+            ):
+                return {session}
+        return None

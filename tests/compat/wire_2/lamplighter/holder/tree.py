@@ -1,0 +1,294 @@
+"""Everything that a session started: found, signalled, frozen, killed, and proven gone.
+
+Two lineages: under a shim that is the subreaper of the tree, `waitpid` answering ECHILD is the proof. Under a shim that took
+over from a lost one there is no such word, so the roots that the keeper names, the cgroup and the marks are followed as far
+as they go. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from lamplighter.holder import proc
+from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.sparing import SPARED, documents, find_spared
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MARK = "LAMPLIGHTER_SESSION"
+_FREEZE_SECONDS = 15.0
+_MOST_MOVES = 50
+
+
+class Death:
+    """One process on its way out, as the certificate tells of it."""
+
+    __slots__ = ("command", "exit", "gone_at", "key", "seen_at", "signal", "why")
+
+    def __init__(self, key: tuple[int, int], command: str, now: float) -> None:
+        self.key = key
+        self.command = command
+        self.seen_at = now
+        self.signal: str | None = None
+        self.gone_at: float | None = None
+        self.exit: dict[str, Any] | None = None
+        self.why = ""
+
+    def document(self, began: float) -> dict[str, Any]:
+        pid, start = self.key
+        document: dict[str, Any] = {
+            "pid": pid,
+            "started": _iso(proc.start_moment(start)),
+            "start_ticks": start,
+            "command": self.command,
+            "signal": self.signal,
+            "seconds": round((self.gone_at or time.monotonic()) - began, 6),
+        }
+        if self.exit is not None and "code" in self.exit:
+            document["code"] = self.exit["code"]
+        if self.why:
+            document["why"] = self.why
+        return document
+
+
+def _iso(moment: float) -> str:
+    whole, part = divmod(round(moment * 1000), 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{part:03d}Z"
+
+
+class Tree:
+    """The processes of one session. `infrastructure` are ours and never in it: a keeper that this shim had to start. Nor are
+    the `spared`, which are others': each with its command and the reason."""
+
+    def __init__(self, session: str, cgroup: Cgroup | None, terminal: int = 0) -> None:
+        self.session = session
+        self.cgroup = cgroup
+        self.terminal = terminal
+        self.infrastructure: set[int] = set()
+        self.spared: dict[tuple[int, int], tuple[str, str]] = {}
+        self.adopted = False
+        self.roots: set[tuple[int, int]] = set()
+        self.deaths: dict[tuple[int, int], Death] = {}
+        self.began = time.monotonic()
+
+    # -- seeing
+
+    def members(self, foreign: set[int] | None = None) -> dict[int, proc.Stat]:
+        """Who is in it now, the dead that wait to be reaped left out.
+
+        `foreign` collects the pids that are not, and is passed over when it is given again: in the few looks of one kill
+        no stranger becomes a descendant, and fifty shims that kill at once need not read the whole machine each time.
+        """
+        processes = proc.scan_moving(foreign or set())
+        found = (
+            self._followed(processes)
+            if self.adopted
+            else proc.descendants(processes, {os.getpid()}, self.infrastructure)
+        )
+        if self.cgroup is not None:
+            for pid in self.cgroup.pids():
+                if pid in processes:
+                    found[pid] = processes[pid]
+        if foreign is not None:
+            foreign |= processes.keys() - found.keys()
+        self._spare(found)
+        if self.adopted:
+            self.roots |= {stat.key for stat in found.values()}
+        return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
+
+    def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
+        """What can be traced without being its ancestor: known roots and what descends from them, marks, the terminal."""
+        roots = {pid for pid, start in self.roots if pid in processes and processes[pid].start == start}
+        known = {pid for pid, stat in processes.items() if stat.key in self.deaths}
+        for pid, stat in processes.items():
+            if pid != os.getpid() and pid not in roots and self._bears_a_sign(stat):
+                roots.add(pid)
+        roots |= known
+        found = proc.descendants(processes, roots, self.infrastructure | {os.getpid()})
+        found.update({pid: processes[pid] for pid in roots})
+        return found
+
+    def _spare(self, found: dict[int, proc.Stat]) -> list[int]:
+        """Take out what is others', and say which. Once spared is spared for good."""
+        for pid, why in find_spared(found).items():
+            self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
+        spared = [pid for pid, stat in found.items() if stat.key in self.spared]
+        for pid in spared:
+            del found[pid]
+        return spared
+
+    @property
+    def apart(self) -> set[int]:
+        """Children of the shim that are not the session's."""
+        return self.infrastructure | {pid for pid, _ in self.spared}
+
+    def _bears_a_sign(self, stat: proc.Stat) -> bool:
+        if self.terminal and stat.terminal == self.terminal:
+            return True
+        return proc.environment_of(stat.pid, MARK) == self.session
+
+    def see(self, stat: proc.Stat) -> Death:
+        death = self.deaths.get(stat.key)
+        if death is None:
+            death = self.deaths[stat.key] = Death(stat.key, proc.command_of(stat.pid), time.monotonic())
+        return death
+
+    # -- ending
+
+    def begin(self) -> None:
+        self.began = time.monotonic()
+
+    def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
+        """Signal each, and note for each what it took."""
+        for stat in members.values():
+            death = self.see(stat)
+            answer = proc.send_signal(stat.pid, stat.start, number)
+            if answer == "sent" and number not in (signal.SIGSTOP, signal.SIGCONT):
+                death.signal = proc.signal_name(number)
+            elif answer == "denied":
+                death.why = "not permitted: it belongs to another user"
+
+    def terminate(self) -> None:
+        """TERM to all, and CONT, so that a stopped one hears it. One that ignores TERM but not HUP, as a shell at its prompt
+        does, gets HUP: to it that is the word that its terminal is gone."""
+        members = self.members()
+        deaf = {pid: stat for pid, stat in members.items() if proc.ignores(pid, signal.SIGTERM)}
+        self.signal(signal.SIGTERM, members)
+        self.signal(signal.SIGHUP, {pid: stat for pid, stat in deaf.items() if not proc.ignores(pid, signal.SIGHUP)})
+        self.signal(signal.SIGCONT, members)
+
+    def kill(self) -> None:
+        """Freeze, so that nothing is born any more, then KILL what is there. To be repeated until all of it is gone.
+
+        With a cgroup its members go first, without a look at the rest of the machine; what left the cgroup but not the tree
+        is found by the next call, when the cgroup is empty and a child is still there.
+        """
+        if self.cgroup is not None and not self.cgroup.is_empty() and self._clear_cgroup(self.cgroup):
+            self._kill_cgroup(self.cgroup)
+        else:
+            self.signal(signal.SIGKILL, self._stop_all())
+
+    def _clear_cgroup(self, cgroup: Cgroup) -> bool:
+        """Move what is spared out of it; False when that cannot be, so that the cgroup must not be killed as a whole."""
+        for _ in range(_MOST_MOVES):
+            inside = {pid: stat for pid in cgroup.pids() if (stat := proc.read_stat(pid)) is not None}
+            spared = self._spare(inside)
+            if not spared:
+                return True
+            if not cgroup.move_beside(SPARED, spared):
+                break
+        return False
+
+    def _kill_cgroup(self, cgroup: Cgroup) -> None:
+        cgroup.freeze()
+        for pid in cgroup.pids():
+            stat = proc.read_stat(pid)
+            if stat is not None and stat.state not in "ZX":
+                self.see(stat).signal = "KILL"
+        cgroup.kill()
+        cgroup.thaw()
+
+    def _stop_all(self) -> dict[int, proc.Stat]:
+        """SIGSTOP until two scans agree and all of it stands still. What forks faster than a scan is chased by newest pid."""
+        stopped: set[tuple[int, int]] = set()
+        agreed = 0
+        deadline = time.monotonic() + _FREEZE_SECONDS
+        foreign: set[int] = set()
+        members = self.members(foreign)
+        while agreed < 2 and time.monotonic() < deadline:
+            new = {pid: stat for pid, stat in members.items() if stat.key not in stopped}
+            moving = any(stat.state in "RSD" for stat in members.values() if not self._beyond(stat))
+            agreed = 0 if new or moving else agreed + 1
+            newest = proc.last_pid()
+            self.signal(signal.SIGSTOP, new)
+            stopped.update(stat.key for stat in new.values())
+            if new or moving:
+                self._chase(newest, stopped)
+            members = self.members(foreign)
+        return members
+
+    def _beyond(self, stat: proc.Stat) -> bool:
+        """It cannot be stopped by us, so there is no waiting for it to stand still. One in the kernel stops when it comes out."""
+        death = self.deaths.get(stat.key)
+        return stat.state == "D" or (death is not None and bool(death.why))
+
+    def _chase(self, newest: int, stopped: set[tuple[int, int]]) -> None:
+        """Look only at the pids given out since the scan, until none of them is ours."""
+        known = {pid for pid, _ in self.deaths}
+        if not self.adopted:
+            known.add(os.getpid())
+        for _ in range(200):
+            last, fresh = proc.last_pid(), False
+            if not 0 < last - newest < 2000:
+                return
+            for pid in range(last, newest, -1):
+                stat = proc.read_stat(pid)
+                if (
+                    stat is not None
+                    and stat.state not in "ZX"
+                    and stat.key not in stopped
+                    and self._is_ours(stat, known)
+                ):
+                    self.signal(signal.SIGSTOP, {pid: stat})
+                    stopped.add(stat.key)
+                    known.add(pid)
+                    fresh = True
+            if not fresh:
+                return
+            newest = last - 8
+
+    def _is_ours(self, stat: proc.Stat, known: set[int]) -> bool:
+        return stat.pid not in self.apart and stat.parent in known
+
+    # -- proving
+
+    def reaped(self, pid: int, status: int) -> None:
+        """A child or an adopted orphan was waited for."""
+        self.infrastructure.discard(pid)
+        for key in [key for key in self.spared if key[0] == pid]:
+            del self.spared[key]
+        for (known, _), death in self.deaths.items():
+            if known == pid and death.gone_at is None:
+                death.gone_at = time.monotonic()
+                death.exit = proc.exit_of(status)
+                if "signal" in death.exit:
+                    death.signal = str(death.exit["signal"])
+
+    def went(self, key: tuple[int, int], command: str, exit: dict[str, Any]) -> None:
+        """The command itself has exited, whether or not anybody had signalled it."""
+        death = self.deaths.setdefault(key, Death(key, command, time.monotonic()))
+        death.gone_at = death.gone_at or time.monotonic()
+        death.exit = exit
+        if "signal" in exit:
+            death.signal = str(exit["signal"])
+
+    def settle(self) -> list[Death]:
+        """Note who is gone by now, and name the rest."""
+        left: list[Death] = []
+        for (pid, start), death in self.deaths.items():
+            if death.gone_at is None:
+                if proc.is_alive(pid, start):
+                    left.append(death)
+                else:
+                    death.gone_at = time.monotonic()
+        return left
+
+    def certificate(self, guarantee: str) -> dict[str, Any]:
+        """What happened to whom. Survivors are not among the processes that are gone."""
+        left = self.settle()
+        for death in left:
+            stat = proc.read_stat(death.key[0])
+            if stat is not None and not death.why:
+                death.why = "stuck in the kernel" if stat.state == "D" else "did not die of KILL yet"
+        gone = [death for death in self.deaths.values() if death.gone_at is not None]
+        certificate: dict[str, Any] = {
+            "guarantee": guarantee,
+            "seconds": round(time.monotonic() - self.began, 6),
+            "processes": [death.document(self.began) for death in gone],
+            "survivors": [death.document(self.began) for death in left],
+        }
+        return {**certificate, "spared": documents(self.spared.items())} if self.spared else certificate
