@@ -30,6 +30,7 @@ _SAVE_SECONDS = 60.0
 _SHARE = 0.005
 _SLOWEST = 60.0
 _MEMORY_SECONDS = 1.0
+_MEMORY_SHARE = 0.02
 _MEMORY_WARNING = 10.0
 
 
@@ -75,9 +76,10 @@ class Patrol:
 
     def _pause(self) -> float:
         """As often as set; less often where a look at all sessions takes more than its share; more where memory is limited."""
-        pause = max(self.fleet.settings.patrol, min(_SLOWEST, self.judgement.gauge.cost / _SHARE))
+        cost = self.judgement.gauge.cost
+        pause = max(self.fleet.settings.patrol, min(_SLOWEST, cost / _SHARE))
         limited = any(lamp.session.limits.memory for lamp in self.fleet.lamps.values())
-        return min(pause, _MEMORY_SECONDS) if limited else pause
+        return min(pause, max(_MEMORY_SECONDS, cost / _MEMORY_SHARE)) if limited else pause
 
     async def round(self) -> None:
         living = [lamp.session for lamp in self.fleet.lamps.values() if lamp.session.state is State.RUNNING]
