@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from lamplighter.domain.verdict import Rest
 from lamplighter.holder import proc
+from lamplighter.lifecycle.front import Front
 from lamplighter.lifecycle.gauge import Measure
 from lamplighter.lifecycle.tracks import Track, restored
 from lamplighter.testing import players
@@ -52,3 +54,17 @@ def test_cpu_that_left_while_nobody_looked_counts_as_work() -> None:
     assert restored([10.0, 10.0, 1000.0], 90000.0, 3.0).busy_at == 90000.0
     assert restored([10.0, 10.0, 3.0], 90000.0, 5.0).busy_at == 90000.0
     assert restored([10.0, 10.0, 3.0], 90000.0, 3.0).busy_at == 10.0
+
+
+def test_what_was_found_once_is_looked_for_again() -> None:
+    """A program that was still starting at the first look must not be taken for that for a minute."""
+    front = Front(Rest.OTHER, 5, "sh")
+    track = Track(seen_at=0.0, looked_at=0.0, busy_at=0.0, still_since=0.0)
+    for now in (1.0, 3.0):
+        track.see(now, Measure(front=front, at=now, when=now), None)
+        assert not track.is_front_known(now, Measure(), None)
+    track.see(7.0, Measure(front=front, at=7.0, when=7.0), None)
+    assert track.is_front_known(8.0, Measure(), None)
+    assert not track.is_front_known(80.0, Measure(), None)
+    track.see(9.0, Measure(front=Front(Rest.INPUT, 5, "sh"), at=9.0, when=9.0), None)
+    assert not track.is_front_known(9.0, Measure(), None)

@@ -18,6 +18,7 @@ _TRICKLE = 0.0001
 _TICKS = 0.05
 _VOCABULARY = 1000
 _FRONT_SECONDS = 60.0
+_SURE_SECONDS = 5.0
 _BEHIND_SECONDS = 2.0
 _UNHEARD_SECONDS = 1.0
 
@@ -38,6 +39,7 @@ class Track:
     front: Front | None = None
     front_of: tuple[float, ...] = ()
     front_at: float = 0.0
+    front_since: float = 0.0
     switches: int | None = None
     woke_at: float | None = None
     deep_since: float | None = None
@@ -68,6 +70,8 @@ class Track:
             self._see_meter(now, reading)
         self.deep_since = (self.deep_since or now) if measure.deep else None
         if measure.front is not None:
+            same = (self.front, self.front_of) == (measure.front, _key(measure, reading))
+            self.front_since = self.front_since if same else now
             self.front, self.front_of, self.front_at = measure.front, _key(measure, reading), now
             self._see_sleeper(now, measure.front)
         elif self.front_of != _key(measure, reading):
@@ -99,11 +103,12 @@ class Track:
         self.switches = front.switches
 
     def is_front_known(self, now: float, measure: Measure | None, reading: Reading | None) -> bool:
-        """Nothing has moved since it was looked for, and that is not long ago."""
+        """It was found the same more than once, a while apart; nothing has moved since, and that is not long ago."""
         return (
             self.front is not None
             and self.front.rest is not Rest.RUNNING
             and measure is not None
+            and self.front_at - self.front_since >= _SURE_SECONDS
             and now - self.front_at < _FRONT_SECONDS
             and self.front_of == _key(measure, reading)
         )
