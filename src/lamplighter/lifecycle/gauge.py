@@ -128,7 +128,6 @@ class Gauge:
         self.fleet = fleet
         self.interest: Callable[[Lamp], Interest] = lambda _lamp: Interest.NONE
         self.before_look: Callable[[], Awaitable[None]] | None = None
-        self.cost = 0.0
         self._scan = _Scan({})
         self._measures: dict[str, Measure] = {}
         self._samples: dict[str, list[tuple[float, float]]] = {}
@@ -194,11 +193,9 @@ class Gauge:
 
     def _measure(self, subjects: list[_Subject], when: float) -> tuple[_Scan, dict[str, Measure]]:
         """In a thread. Shims are not read: what they use is not the session's."""
-        began = time.thread_time()
         shims = {subject.shim for subject in subjects if subject.shim}
         scan = _Scan(proc.scan(shims))
         found = {subject.session: self._sum(subject, scan.members(subject, shims), when) for subject in subjects}
-        self.cost = time.thread_time() - began
         return scan, found
 
     def _sum(self, subject: _Subject, members: list[proc.Stat], when: float) -> Measure:

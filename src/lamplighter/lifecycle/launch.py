@@ -109,8 +109,10 @@ class Launcher:
     def _check_count(self, caller: Caller) -> None:
         """TOO_MANY when this owner has as many living sessions as one may have; the dead never count."""
         most = self.fleet.settings.sessions_per_owner
+        if most is None:
+            return
         count = sum(1 for lamp in self.fleet.lamps.values() if lamp.session.owner == caller.name)
-        if most is not None and count >= most:
+        if count >= most:
             raise ConflictError(
                 Code.TOO_MANY,
                 f"{caller.name} has {count} sessions, and sessions_per_owner allows {most} at once",

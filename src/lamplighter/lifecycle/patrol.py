@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,7 @@ class Patrol:
         self.undertaker = undertaker
         self.tasks = tasks
         self._saved_at = float("-inf")
+        self._cost = 0.0
 
     async def restore(self) -> None:
         """What an earlier daemon of this boot had seen."""
@@ -76,12 +78,17 @@ class Patrol:
 
     def _pause(self) -> float:
         """As often as set; less often where a look at all sessions takes more than its share; more where memory is limited."""
-        cost = self.judgement.gauge.cost
+        cost = self._cost
         pause = max(self.fleet.settings.patrol, min(_SLOWEST, cost / _SHARE))
         limited = any(lamp.session.limits.memory for lamp in self.fleet.lamps.values())
         return min(pause, max(_MEMORY_SECONDS, cost / _MEMORY_SHARE)) if limited else pause
 
     async def round(self) -> None:
+        began = time.process_time()  # also of what the daemon does beside it: a busy one is looked at less often
+        await self._go_round()
+        self._cost = time.process_time() - began
+
+    async def _go_round(self) -> None:
         living = [lamp.session for lamp in self.fleet.lamps.values() if lamp.session.state is State.RUNNING]
         found = await self.judgement.assess(living, 0.0)
         await self.judgement.listen(living)
