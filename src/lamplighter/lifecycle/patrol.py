@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 PATROL = Caller(Rank.OPERATOR, "patrol")
 _SAVE_SECONDS = 60.0
 _SHARE = 0.005
-_SLOWEST = 60.0
+_SLOWEST = 6  # times as long as set
 _MEMORY_SECONDS = 1.0
 _MEMORY_SHARE = 0.02
 _MEMORY_WARNING = 10.0
@@ -79,7 +79,8 @@ class Patrol:
     def _pause(self) -> float:
         """As often as set; less often where a look at all sessions takes more than its share; more where memory is limited."""
         cost = self._cost
-        pause = max(self.fleet.settings.patrol, min(_SLOWEST, cost / _SHARE))
+        usual = self.fleet.settings.patrol
+        pause = max(usual, min(_SLOWEST * usual, cost / _SHARE))
         limited = any(lamp.session.limits.memory for lamp in self.fleet.lamps.values())
         return min(pause, max(_MEMORY_SECONDS, cost / _MEMORY_SHARE)) if limited else pause
 
