@@ -90,10 +90,10 @@ def _declined(home: Home, output: Output) -> int | None:
             "add --yes if that is meant",
         )
     alive = int(Client(home).call("get_status", {})["alive"])
-    output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
-    output.err.flush()
     answer = ""
     try:
+        output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
+        output.err.flush()
         answer = sys.stdin.readline()
     finally:
         if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what comes next begins on a line of its own
