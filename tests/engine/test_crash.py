@@ -77,6 +77,19 @@ def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, opera
         assert actions.count(operation.removesuffix("_session")) == 1
 
 
+def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Engine) -> None:
+    """It took the input and has ended by the time that the same is asked again: what happened is the answer."""
+    for number in deaths(mortal):
+        step = (mortal.folder / "die-at").read_text()
+        (mortal.folder / "die-at").unlink()
+        session = mortal.start("sh", "-c", "read x; echo got $x", headless=True)["id"]
+        (mortal.folder / "die-at").write_text(step)
+        sent = mortal.call("send_input", session=session, text=f"number {number}", key=uuid.uuid4().hex)
+        assert sent["size"] == len(f"number {number}\n")
+        assert wait_until(lambda session=session: mortal.show(session)["state"] == "ended")
+        assert mortal.output(session) == f"got number {number}\n"
+
+
 def test_sessions_go_on_without_a_daemon(lit: Engine) -> None:
     session = lit.start("sh", "-c", "i=0; while read line; do i=$((i+1)); echo got $i $line; done")["id"]
     lit.call("send_input", session=session, text="one")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -62,6 +63,10 @@ class Reading:
     async def last_input(self, session: Session) -> int:
         """Where the output stood when something was last sent."""
         return await asyncio.to_thread(_last_input, self.fleet.folder(session.id))
+
+    async def typed_at(self, session: Session, key: str) -> int | None:
+        """Where the output stood when this very input was typed; None when it never was."""
+        return await asyncio.to_thread(_typed_at, self.fleet.folder(session.id), key)
 
     async def cast(self, session: Session) -> AsyncIterator[dict[str, Any]]:
         lines = cast.recording(self.fleet.folder(session.id), session.name)
@@ -213,3 +218,11 @@ def _last_input(folder: str) -> int:
             if frame.kind == INPUT:
                 offset = frame.offset
     return offset
+
+
+def _typed_at(folder: str, key: str) -> int | None:
+    with LogReader(folder) as reader:
+        for frame in reader.frames(0):
+            if frame.kind == INPUT and json.loads(frame.payload).get("id") == key:
+                return frame.offset
+    return None

@@ -42,6 +42,11 @@ class Speech:
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         driver = driver_for(session.driver)
         data = driver.encode(text, keys=keys, enter=enter)
+        if not session.alive and session.driver is not Driver.TMUX:
+            # Asked again, with the daemon lost on the way, of a session that took it and ended: that is what happened.
+            cursor = await self.reading.typed_at(session, key)
+            if cursor is not None:
+                return {"id": session.id, "size": len(data), "cursor": cursor}
         lamp = self._living(session)
         line = await self._line(lamp)
         try:
