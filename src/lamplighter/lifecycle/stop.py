@@ -25,7 +25,7 @@ from lamplighter.holder.tree import Tree
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.persistence import persist
-from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Undertaker:
         lamp = self.fleet.lamps.get(session)
         turn = self._turns.pop(session, None)
         if turn is not None:
-            await _until(turn, _TURN_SECONDS)
+            await until(turn, _TURN_SECONDS)
         if lamp is None:
             return
         if lamp.session.traced and self.end_traced is not None:
@@ -145,7 +145,7 @@ class Undertaker:
                 return
         while not lamp.ended.is_set() and lamp.phase == "running" and lamp.session.intent and lamp.session.intent.ask:
             left = deadline - time.monotonic()
-            if left <= 0 or not await _until(lamp.changed, left):
+            if left <= 0 or not await until(lamp.changed, left):
                 return
 
     async def _stop(self, lamp: Lamp, grace: float) -> bool:
@@ -286,14 +286,6 @@ def _told(session: Session, how: str, reason: str, exit: Exit | None, certificat
         "exit": exit.document() if exit else None,
         "certificate": certificate,
     }
-
-
-async def _until(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
 
 
 def kill_traced(session: str, roots: set[tuple[int, int]], cgroup: str | None) -> dict[str, Any]:

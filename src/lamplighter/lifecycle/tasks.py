@@ -32,3 +32,12 @@ class Tasks:
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, LampError):  # what a caller is told is no fault
             log.error("%s failed", task.get_name(), exc_info=error)
+
+
+async def until(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it came within this time."""
+    try:
+        await asyncio.wait_for(event.wait(), max(0.0, seconds))
+    except TimeoutError:
+        return False
+    return True

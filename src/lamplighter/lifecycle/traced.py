@@ -27,7 +27,7 @@ from lamplighter.holder.tree import Death
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.multiplexers import Multiplexers
-from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.lifecycle.trail import Key, TracedTree, Trail
 from lamplighter.lifecycle.watch import Watch
 
@@ -258,7 +258,7 @@ class Traced:
                 closed = True
                 await self._close(lamp)  # now, as tmux may have been told to start anew what dies in a pane
             if dying.next_look is not None:
-                await _until(changed, dying.next_look - time.monotonic())
+                await until(changed, dying.next_look - time.monotonic())
             await self._look(lamp)
 
     async def _tell(self, lamp: Lamp, dying: Dying, tree: TracedTree) -> None:
@@ -322,10 +322,3 @@ class Traced:
         """The keeper and the shims; the daemon is the tree's own process."""
         shims = {lamp.session.shim.pid for lamp in list(self.fleet.lamps.values()) if lamp.session.shim is not None}
         return shims | ({self.keeping.pid} if self.keeping.pid else set[int]())
-
-
-async def _until(event: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), max(0.0, seconds))
-    except TimeoutError:
-        return

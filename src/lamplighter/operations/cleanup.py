@@ -14,7 +14,7 @@ from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.judgement import Assessment
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.views import CertificateView, moment
 
 
@@ -188,10 +188,6 @@ def _row(row: Row) -> RowView:
             **(row.outcome or {}),
         }
     )
-
-
-class Nothing(Request):
-    pass
 
 
 class PlanName(Result):

@@ -8,12 +8,8 @@ from pydantic import Field
 
 from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.views import HandMadeView, SessionView
-
-
-class Nothing(Request):
-    pass
 
 
 class Status(Result):

@@ -24,6 +24,10 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Nothing(Request):
+    """For an operation that takes no arguments."""
+
+
 class Result(BaseModel):
     """What a caller gets back."""
 
