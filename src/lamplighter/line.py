@@ -14,6 +14,10 @@ from lamplighter.errors import Code, UnavailableError
 from lamplighter.holder.wire import JSON, Channel, WireError
 
 
+class BrokenError(UnavailableError):
+    """The holder is gone: whether it did what it was asked, it cannot say any more."""
+
+
 class RefusedError(Exception):
     """The holder answered with an error."""
 
@@ -116,8 +120,8 @@ class Line:
         else:
             future.set_result((message.get("ok") or {}, descriptors))
 
-    def _lost(self) -> UnavailableError:
-        return UnavailableError(
+    def _lost(self) -> BrokenError:
+        return BrokenError(
             Code.HOLDER_UNREACHABLE,
             f"the line to {self.what} broke",
             "try again; if it stays so, lamp doctor says more",

@@ -81,6 +81,9 @@ class Nursery:
         was made by others: what belongs to it is given."""
         birth = f"{spec['folder']}/birth.json"
         born = os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(
+            born, fcntl.LOCK_EX
+        )  # by whoever has it open, until it is written: nobody else can tell a birth under way
         listener = identity.listen(spec["socket"])
         ours, theirs = hold_pane(pane) if pane else open_streams(spec)
         shim_end, daemon_end = socket.socketpair()

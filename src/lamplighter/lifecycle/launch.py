@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import socket
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,10 +31,13 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.project import project_of
-from lamplighter.line import Line, RefusedError
+from lamplighter.lifecycle.stop import kill_traced
+from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import events, sessions
 
 _BIRTH_SECONDS = 2.0
+_LOCK_SECONDS = 0.01
+_MOST_LOSSES = 5
 _USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -59,15 +63,21 @@ class Launch:
 
 
 class Launcher:
-    """`adopt` gives a fresh line to whoever watches sessions."""
+    """`adopt` gives a fresh line to whoever watches sessions; `find` has them find a session that was born unseen."""
 
     def __init__(
-        self, fleet: Fleet, keeping: Keeping, panes: Panes, adopt: Callable[[str, socket.socket], Line]
+        self,
+        fleet: Fleet,
+        keeping: Keeping,
+        panes: Panes,
+        adopt: Callable[[str, socket.socket], Line],
+        find: Callable[[str], Awaitable[None]],
     ) -> None:
         self.fleet = fleet
         self.keeping = keeping
         self.panes = panes
         self.adopt = adopt
+        self.find = find
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -89,7 +99,7 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
-        if self._is_born(session):
+        if await self._was_born(session):
             # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
             return await self._joined(session)
         orders = read_json(f"{self.fleet.folder(session.id)}/launch.json")
@@ -238,28 +248,63 @@ class Launcher:
         }
 
     async def _spawn(self, session: Session, rows: int, cols: int) -> Session:
+        try:
+            outcome = await self._bear(session, rows, cols)
+        except (LampError, RefusedError, OSError) as error:
+            raise await self._fail(session, _translated(error)) from error
+        if outcome is None:
+            return await self._joined(session)
+        if outcome["event"] == "failed":
+            raise await self._fail(session, _exec_error(session, outcome))
+        return await self.confirm(session, outcome)
+
+    async def _bear(self, session: Session, rows: int, cols: int) -> dict[str, Any] | None:
+        """What the shim says that the keeper forks for it; None when it was born already, and the watch finds it."""
+        losses = 0
+        while True:
+            try:
+                return await self._ask_for_birth(session, rows, cols)
+            except RefusedError as error:
+                if error.code != "EXISTS":
+                    raise
+                return None
+            except BrokenError:  # the keeper was lost while it was asked, and did it or did not
+                losses += 1
+                if await self._was_born(session):
+                    await self.find(session.id)
+                    return None
+                if losses == _MOST_LOSSES:
+                    raise
+
+    async def _ask_for_birth(self, session: Session, rows: int, cols: int) -> dict[str, Any]:
         birth = asyncio.get_running_loop().create_future()
         self.started[session.id] = birth
         try:
             pane = await self.panes.open(session) if session.driver is Driver.TMUX else None
-            try:
-                spec = {**holding_spec(self.fleet, session), "rows": rows, "cols": cols}
-                _, sock = await self.keeping.spawn(spec, pane)
-            except RefusedError as error:
-                if error.code != "EXISTS":
-                    raise
-                return await self._joined(session)
+            spec = {**holding_spec(self.fleet, session), "rows": rows, "cols": cols}
+            _, sock = await self.keeping.spawn(spec, pane)
             self.adopt(session.id, sock)
-            outcome = await birth
-        except (LampError, RefusedError, OSError) as error:
-            raise await self._fail(session, _translated(error)) from error
+            return await birth
         finally:
             self.started.pop(session.id, None)
-        if outcome["event"] == "failed":
-            if outcome["stage"] == "birth":
-                return await self._joined(session)
-            raise await self._fail(session, _exec_error(session, outcome))
-        return await self.confirm(session, outcome)
+
+    async def _was_born(self, session: Session) -> bool:
+        """Once a birth under way has come to its end. A file that nobody writes any more is of one that came to nothing."""
+        try:
+            file = os.open(f"{self.fleet.folder(session.id)}/birth.json", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            while not _try_lock(file):
+                await asyncio.sleep(_LOCK_SECONDS)
+            if os.fstat(file).st_size:
+                return True
+            await asyncio.to_thread(kill_traced, session.id, set[tuple[int, int]](), None)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.fleet.folder(session.id)}/birth.json")
+            return False
+        finally:
+            os.close(file)
 
     async def _joined(self, session: Session) -> Session:
         """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
@@ -350,6 +395,14 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "log_limit": settings.log_limit,
         "log_segment": settings.log_segment,
     }
+
+
+def _try_lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _born(session: Session) -> Session:

@@ -75,10 +75,13 @@ class Meeting:
             name, _, value = entry.decode(errors="surrogateescape").partition("=")
             self.told[name] = value
 
+    @property
+    def complete(self) -> bool:
+        return self._complete.is_set()
+
     def hand_on(self) -> dict[str, int]:
-        """The descriptors, which are the caller's from now on."""
-        brought, self.brought = self.brought, {}
-        return brought
+        """Duplicates of the descriptors, which are the caller's. A keeper may be lost with them: the next one gets others."""
+        return {name: os.dup(descriptor) for name, descriptor in self.brought.items()}
 
     def close(self) -> None:
         """First the path, so that whoever is let go does not come back, then the rest."""
@@ -86,8 +89,9 @@ class Meeting:
         self._listener.close()
         for guest in self._guests:
             guest.close()
-        for descriptor in self.hand_on().values():
+        for descriptor in self.brought.values():
             os.close(descriptor)
+        self.brought.clear()
 
 
 def forget(path: str) -> None:

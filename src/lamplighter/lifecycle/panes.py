@@ -52,6 +52,9 @@ class Panes:
 
     async def open(self, session: Session) -> dict[str, int]:
         """A pane, and what belongs to it by name, which is the caller's to close. Made once: after a crash it is found again."""
+        met = self._meetings.get(session.id)
+        if met is not None and met.complete:
+            return met.hand_on()  # a keeper was lost with the first ones
         file = f"{self.fleet.folder(session.id)}/launch.json"
         orders = read_json(file)
         if orders is None:

@@ -38,7 +38,7 @@ class Watch:
         self.keeping = keeping
         self.tasks = tasks
         self.panes = Panes(fleet, keeping)
-        self.launcher = Launcher(fleet, keeping, self.panes, self.adopt)
+        self.launcher = Launcher(fleet, keeping, self.panes, self.adopt, self._find)
         self.undertaker = Undertaker(fleet, tasks, self.panes)
         self.closing = False
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None

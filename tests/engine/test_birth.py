@@ -1,0 +1,80 @@
+"""A keeper that is lost while it gives birth: the session is started once, and nothing of the attempt is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.own_tmux import OwnTmux
+from lamplighter.testing.processes import alive, inspect, none_left, wait_until
+
+
+@pytest.fixture
+def tmux() -> Iterator[OwnTmux]:
+    made = OwnTmux()
+    yield made
+    made.close()
+
+
+def template_of(keeper: int) -> int:
+    """The process that shims are forked from."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=,comm=", "--ppid", str(keeper)], capture_output=True, text=True, check=True
+    )
+    return next(int(line.split()[0]) for line in found.stdout.splitlines() if "lamp-template" in line)
+
+
+def stopped(pid: int) -> bool:
+    found = inspect(pid)
+    return found is not None and found.state in "Tt"
+
+
+@pytest.mark.parametrize("place", ["terminal", "pipes", "tmux"])
+@pytest.mark.parametrize("moment", ["before it began", "before the fork", "after the fork", "with its template"])
+def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, place: str, moment: str) -> None:
+    lit.start("cat", name="first")
+    keeper = lit.keeper()
+    template = template_of(keeper[0])
+    halted = keeper[0] if moment == "before it began" else template
+    os.kill(halted, signal.SIGSTOP)
+    assert wait_until(lambda: stopped(halted))
+
+    runs = Path(lit.folder, "runs")
+
+    def start(_: int) -> str:
+        command = ("sh", "-c", f"echo {mark} >> {runs}; sleep 1000; true", mark)
+        if place == "tmux":
+            return str(tmux.start(lit, *command, name="work")["id"])
+        return str(lit.start(*command, name="work", headless=place == "pipes")["id"])
+
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.map(start, [0])
+        if moment == "before it began":
+            assert wait_until(lambda: any(Path(lit.folder, "sessions").glob("*/launch.json")))
+        else:
+            assert wait_until(lambda: len(list(Path(lit.folder, "sessions").glob("*/birth.json"))) == 2)
+        if moment == "after the fork":
+            os.kill(keeper[0], signal.SIGSTOP)  # it is told by the template, and can tell nobody
+            os.kill(template, signal.SIGCONT)
+            assert wait_until(runs.exists)
+        if moment == "with its template":
+            os.kill(template, signal.SIGKILL)
+        os.kill(keeper[0], signal.SIGKILL)
+        assert wait_until(lambda: not alive(*keeper))
+        if moment == "before the fork":
+            os.kill(template, signal.SIGCONT)
+        session = next(iter(starting))
+    assert wait_until(runs.exists)
+    assert lit.show(session)["state"] == "running"
+    assert [one["name"] for one in lit.call("list_sessions")["sessions"]].count("work") == 1
+    ended = lit.call("kill_session", session=session, force=True, grace="1s")
+    assert not ended["certificate"]["survivors"]
+    assert none_left(mark)
+    assert runs.read_text().split() == [mark]
