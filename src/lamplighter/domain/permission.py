@@ -42,7 +42,8 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>."""
+    """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
+    token:<name>."""
 
     rank: Rank
     name: str

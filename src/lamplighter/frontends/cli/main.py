@@ -31,6 +31,7 @@ _OWN_WAY = {
     "install": "install:install",
     "uninstall": "install:uninstall",
     "completion": "completion:completion",
+    "mcp": "mcp:mcp",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
