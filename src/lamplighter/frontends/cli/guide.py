@@ -48,6 +48,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
     "uninstall": ("lamp uninstall service",),
     "completion": ("lamp completion bash",),
+    "token": (
+        "lamp token create laptop --scope read,start,send,end",
+        "lamp token create dashboard --scope read --expires 8h",
+        "lamp token ls",
+        "lamp token revoke laptop",
+    ),
 }
 
 _SELECTION = (

@@ -30,6 +30,7 @@ _OWN_WAY = {
     "install": "install:install",
     "uninstall": "install:uninstall",
     "completion": "completion:completion",
+    "token": "token:token",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
