@@ -25,12 +25,14 @@ class Status(Result):
     http: str | None = Field(description="where the HTTP door is open")
     http_problem: str = Field(default="", description="why it is not, when it should be")
     caller: str = Field(description="who you are to the daemon")
+    approvals: int = Field(description="requests of agents that wait for the operator")
 
 
 @operation(command="status", group="machine")
 async def get_status(call: Call, _: Nothing) -> Status:
     """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
-    return Status.model_validate(await call.app.host.status(call.caller))
+    found = await call.app.host.status(call.caller)
+    return Status.model_validate({**found, "approvals": await call.app.approvals.waiting()})
 
 
 class Check(Result):
