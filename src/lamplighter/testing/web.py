@@ -7,7 +7,7 @@ import itertools
 import json
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from lamplighter.testing.engine import Engine
@@ -68,8 +68,9 @@ class Web:
             sock.sendall(data)
             sock.shutdown(socket.SHUT_WR)
             found = b""
-            while part := sock.recv(1 << 16):
-                found += part
+            with suppress(ConnectionResetError):  # it hung up before it had read all of it
+                while part := sock.recv(1 << 16):
+                    found += part
             return found
 
     # -- MCP

@@ -6,17 +6,16 @@ Origin are compared whole, on every route, before anything else. Knows HTTP's he
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from lamplighter.domain.permission import Caller
 from lamplighter.domain.token import Token, TokenState
 from lamplighter.errors import Code
 from lamplighter.frontends.http.refusals import Message, Refusals, Refused, Send
-from lamplighter.frontends.mcp.conversation import Client
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -34,7 +33,7 @@ class Routes(Protocol):
 
     def has(self, path: str) -> bool: ...
 
-    async def serve(self, token: Token, client: Client, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def serve(self, token: Token, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None: ...
 
     async def forget(self, token: Token) -> None:
         """Whatever was begun with this token ends."""
@@ -46,6 +45,8 @@ class Guard:
         self.tokens = app.tokens
         self.routes = routes
         self.refusals = Refusals(app.fleet, app.tasks)
+        self._open: set[anyio.CancelScope] = set()
+        self._closing = False
         self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
         self._origins = frozenset(f"http://{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
 
@@ -90,18 +91,28 @@ class Guard:
     async def _serve(self, token: Token, scope: Scope, receive: Receive, send: Send) -> None:
         """For as long as the token holds: when it is revoked or expires, what is open with it is cut."""
         progress = _Progress(send)
-        gone = asyncio.Event()
-        client = Client(await self.tokens.use(token), None, None, gone)
-        try:
-            with anyio.CancelScope() as holding, self.tokens.held(token, holding.cancel):
-                await self.routes.serve(token, client, scope, receive, progress.send)
-        finally:
-            gone.set()
-        if holding.cancelled_caught:
+        caller = await self.tokens.use(token)
+        with anyio.CancelScope() as holding, self.tokens.held(token, holding.cancel):
+            self._open.add(holding)
+            try:
+                await self.routes.serve(token, caller, scope, receive, progress.send)
+            finally:
+                self._open.discard(holding)
+        if not holding.cancelled_caught:
+            return
+        if not self._closing:
             await self.routes.forget(token)
-            if not progress.begun:
-                raise _lost(token, TokenState.REVOKED)
+        if progress.begun:
             await progress.finish()
+        else:
+            raise _going() if self._closing else _lost(token, TokenState.REVOKED)
+
+    def close(self) -> None:
+        """Everything that is open ends."""
+        self._closing = True
+        self.refusals.close()
+        for holding in list(self._open):
+            holding.cancel()
 
 
 class _Headers:
@@ -171,6 +182,10 @@ def _too_long() -> Refused:
 
 def _no_route() -> Refused:
     return Refused(404, Code.NOT_FOUND, "there is nothing here", "MCP is at /mcp, other toolsets at /mcp/NAME")
+
+
+def _going() -> Refused:
+    return Refused(503, Code.DAEMON_UNREACHABLE, "the daemon is going down", "ask again when it is up: lamp up")
 
 
 def _lost(token: Token, state: TokenState) -> Refused:

@@ -60,14 +60,12 @@ class Serving:
 
     async def end(self) -> None:
         """No connection is left, nor anything that was served over one."""
-        self.guard.refusals.close()
         if self._server is not None:
             self._server.close()
-        await self.endpoints.close()
-        for task in list(self.state.tasks):
-            task.cancel()
+        self.guard.close()
         if self.state.tasks:
             await asyncio.wait(self.state.tasks, timeout=_GOODBYE_SECONDS)
+        await self.endpoints.close()
         for connection in list(self.state.connections):
             connection.transport.abort()
 
