@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -121,3 +122,12 @@ def web(lit: Engine, scope: str = "read,start,send,end", name: str = "test", pro
 
 def port_of(lit: Engine) -> int:
     return int(lit.call("get_status")["http"].rpartition(":")[2])
+
+
+def descriptors(pid: int) -> list[str]:
+    """What a process has open, as /proc names it."""
+    found: list[str] = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found

@@ -16,12 +16,12 @@ from lamplighter.errors import InputError
 from lamplighter.settings import load_settings
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Web, port_of, web
+from lamplighter.testing.web import Web, descriptors, port_of, web
 
 
 def listening(pid: int) -> list[str]:
     """Local addresses of the TCP sockets that a process listens on, as /proc has them."""
-    inodes = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    inodes = set(descriptors(pid))
     found: list[str] = []
     for table in ("tcp", "tcp6"):
         rows = [line.split() for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
@@ -29,8 +29,8 @@ def listening(pid: int) -> list[str]:
     return found
 
 
-def loaded(pid: int) -> str:
-    return Path(f"/proc/{pid}/maps").read_text()
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_it_listens_on_loopback_alone_and_says_where(served: Engine) -> None:
@@ -56,36 +56,37 @@ def test_off_is_off(lit: Engine) -> None:
 
 
 def test_nothing_is_loaded_before_somebody_comes(served: Engine) -> None:
-    """The SDK brings compiled modules that nothing else of the daemon needs; they are mapped once they are loaded."""
+    """The SDK takes tens of megabytes: they are there once somebody came, and not before."""
     pid = served.call("get_status")["pid"]
-    with open(f"/proc/{pid}/statm") as file:
-        before = int(file.read().split()[1])
+    before = resident(pid)
     assert Web(port_of(served)).ask("GET", "/mcp").status == 401
-    with open(f"/proc/{pid}/statm") as file:
-        after = int(file.read().split()[1])
-    assert (after - before) * os.sysconf("SC_PAGE_SIZE") > 10 << 20
+    assert resident(pid) - before > 10 << 20
 
 
 @contextmanager
-def taken_port() -> Iterator[int]:
+def taken() -> Iterator[socket.socket]:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        yield other.getsockname()[1]
+        yield other
 
 
 def test_a_port_that_is_taken_does_not_keep_the_daemon_down() -> None:
-    with taken_port() as port, engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
+    with taken() as other, engine(LAMPLIGHTER_HTTP_PORT=str(port := other.getsockname()[1])) as lit:
         status = lit.call("get_status")
         assert status["http"] is None
         assert str(port) in status["http_problem"]
         assert "http_port" in lit.cli("status").stdout
         assert not Path(lit.home.http_file).exists()
+        other.close()
+        assert wait_until(lambda: lit.call("get_status")["http"] == f"http://127.0.0.1:{port}")  # once it is free
+        assert lit.call("get_status")["http_problem"] == ""
+        assert web(lit).initialize().status == 200
 
 
 def test_a_killed_daemon_comes_back_at_the_same_port_and_old_sessions_are_unknown() -> None:
-    with taken_port() as port:
-        pass
+    with taken() as other:
+        port = other.getsockname()[1]
     with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
         client = web(lit)
         assert client.initialize().status == 200

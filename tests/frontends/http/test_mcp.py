@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN
 from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Web, port_of, web
+from lamplighter.testing.web import Web, descriptors, port_of, web
 
 ERAS = [LEGACY, MODERN]
 
@@ -151,13 +151,7 @@ def test_many_clients_at_once(served: Engine) -> None:
     asyncio.run(main())
     daemon = served.daemon()[0]
     # Each client has said goodbye: nothing of it is kept open.
-    import os
-
-    def sockets() -> int:
-        links = [os.readlink(f"/proc/{daemon}/fd/{name}") for name in os.listdir(f"/proc/{daemon}/fd")]
-        return len([link for link in links if link.startswith("socket:")])
-
-    assert wait_until(lambda: sockets() < 10)
+    assert wait_until(lambda: len([one for one in descriptors(daemon) if one.startswith("socket:")]) < 10)
     assert "Traceback" not in (served.folder / "daemon.log").read_text()
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -103,33 +104,46 @@ def test_names_are_taken_once(lit: Engine, lamp: Lamp) -> None:
     assert lamp("token", "create", "one", "--scope", "read").returncode == 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("create",),
-        ("create", "x"),
-        ("create", "x", "--scope", ""),
-        ("create", "x", "--scope", "read,everything"),
-        ("create", "x", "--scope", "read,"),
-        ("create", "x", "--scope", "read", "--expires", "0"),
-        ("create", "x", "--scope", "read", "--expires", "soon"),
-        ("create", "x", "--scope", "read", "--expires", "99999d"),
-        ("create", "../x y", "--scope", "read"),
-        ("create", "x'; DROP TABLE tokens; --", "--scope", "read"),
-        ("create", "x\x1b[2J", "--scope", "read"),
-        ("ls", "x"),
-        ("ls", "--scope", "read"),
-        ("revoke",),
-        ("show", "x"),
-        (),
-    ],
-    ids=repr,
+def test_eight_at_once_make_one(lit: Engine) -> None:
+    lit.call("get_status")
+
+    def make(_: int) -> str:
+        try:
+            return lit.call("create_token", name="one", scope="read")["secret"]
+        except LampError as error:
+            return error.code
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(make, range(8)))
+    assert found.count("NAME_TAKEN") == 7
+    assert len(lit.call("list_tokens")["tokens"]) == 1
+
+
+NONSENSE: tuple[tuple[str, ...], ...] = (
+    ("create",),
+    ("create", "x"),
+    ("create", "x", "--scope", ""),
+    ("create", "x", "--scope", "read,everything"),
+    ("create", "x", "--scope", "read,"),
+    ("create", "x", "--scope", "read", "--expires", "0"),
+    ("create", "x", "--scope", "read", "--expires", "soon"),
+    ("create", "x", "--scope", "read", "--expires", "99999d"),
+    ("create", "../x y", "--scope", "read"),
+    ("create", "x'; DROP TABLE tokens; --", "--scope", "read"),
+    ("create", "x\x1b[2J", "--scope", "read"),
+    ("ls", "x"),
+    ("ls", "--scope", "read"),
+    ("revoke",),
+    ("show", "x"),
+    (),
 )
-def test_what_makes_no_sense_changes_nothing(lit: Engine, lamp: Lamp, words: tuple[str, ...]) -> None:
-    wrong = lamp("token", *words, "--json")
-    error = json.loads(wrong.stdout)["error"]
-    assert error["code"] in ("BAD_INPUT", "BAD_NAME")
-    assert error["hint"]
+
+
+def test_what_makes_no_sense_changes_nothing(lit: Engine, lamp: Lamp) -> None:
+    for words in NONSENSE:
+        error = json.loads(lamp("token", *words, "--json").stdout)["error"]
+        assert error["code"] in ("BAD_INPUT", "BAD_NAME"), words
+        assert error["hint"]
     assert not listed(lamp)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 _BACKLOG = 128
+_AGAIN_SECONDS = 2.0
 _SERVING = "lamplighter.frontends.http.serving"
 
 
@@ -37,22 +38,27 @@ class HttpDoor:
     async def open(self) -> None:
         """Listen, and say where. A port that is taken is no reason for the daemon not to start."""
         self._unannounce()
-        port = self.app.settings.http_port
-        if port is None:
-            return
+        if self.app.settings.http_port is not None:
+            self._listen(self.app.settings.http_port)
+
+    def _listen(self, wanted: int) -> None:
         try:
-            self.listener = _listen(port)
+            self.listener = _listen(wanted)
         except OSError as error:
-            self._fail(f"port {port} cannot be had: {error.strerror}; set http_port, then lamp down and lamp up")
+            if not self.app.host.http_problem:
+                self._fail(f"port {wanted} cannot be had: {error.strerror}; free it, or set another http_port")
             return
         port = self.listener.getsockname()[1]
-        self.app.host.http_url = f"http://{HOST}:{port}"
+        self.app.host.http_url, self.app.host.http_problem = f"http://{HOST}:{port}", ""
         found = {"url": self.app.host.http_url, "port": port, "pid": os.getpid()}
         write_file(self.app.settings.home.http_file, json.dumps(found).encode())
 
     async def serve(self) -> None:
-        if self.listener is None:
+        if self.app.settings.http_port is None:
             return
+        while self.listener is None:  # nothing tells when a port is free again
+            await asyncio.sleep(_AGAIN_SECONDS)
+            self._listen(self.app.settings.http_port)
         await _visited(self.listener)
         try:
             loaded = await asyncio.to_thread(importlib.import_module, _SERVING)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lamplighter.app import App
 
 LONGEST = 16 << 20
+_READ_OUT = 4 * LONGEST
 _GUARDED = "/mcp"
 _MAKE = "make one with lamp token create NAME --scope read,start,send,end and send it as Authorization: Bearer SECRET"
 
@@ -53,8 +54,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        headers = _Headers(scope)
         try:
-            headers = _Headers(scope)
             self._check_address(headers)
             path: str = scope["path"]
             token = self._recognised(headers) if path.startswith(_GUARDED) else None
@@ -63,6 +64,7 @@ class Guard:
                 raise _no_route()
             await self._serve(token, scope, _measured(receive), send)
         except Refused as refused:
+            refused.closes = headers.is_endless or refused.status in (400, 403)
             await self.refusals.answer(refused, send)
 
     def _check_address(self, headers: _Headers) -> None:
@@ -126,6 +128,12 @@ class _Headers:
         """Its value; nothing when it is not there, or there more than once: then nobody knows which one counts."""
         values = [value for found, value in self._found if found == name]
         return values[0] if len(values) == 1 else b""
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether what is still to come is more than is worth reading for the sake of an answer that is not lost in a reset."""
+        length = self.only(b"content-length")
+        return bool(self.count(b"transfer-encoding")) or (length.isdigit() and int(length) > _READ_OUT)
 
 
 class _Progress:

@@ -35,11 +35,13 @@ class Refused(Exception):
         self.hint = hint
         self.reason = reason
         self.by = by
+        self.closes = False  # the connection ends with the answer, and what comes after is not looked at
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The connection ends with it: what comes after what was refused is not looked at."""
-        found = [(b"content-type", b"application/json"), (b"cache-control", b"no-store"), (b"connection", b"close")]
+        found = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        if self.closes:
+            found.append((b"connection", b"close"))
         if self.status == 401:
             found.append((b"www-authenticate", b'Bearer realm="lamplighter"'))
         return found
