@@ -81,6 +81,18 @@ MIGRATIONS: list[str] = [
         PRIMARY KEY (plan, session)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE aliases (
+        namespace TEXT NOT NULL,
+        value TEXT NOT NULL,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        until REAL,
+        PRIMARY KEY (namespace, value, session)
+    ) WITHOUT ROWID;
+    CREATE INDEX aliases_session ON aliases (session, namespace);
+    CREATE INDEX sessions_name ON sessions (name);
+    """,
 ]
 
 
