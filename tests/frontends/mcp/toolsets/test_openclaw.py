@@ -4,47 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lamplighter.testing import scripted
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, inhabitant, outside
 from lamplighter.testing.processes import none_left, wait_until
 
-# A scripted agent: what it is told says what it does. It echoes lines when it stays.
-AGENT = """
-import subprocess, sys, time
-task = sys.argv[1] if len(sys.argv) > 1 else sys.stdin.readline().strip()
-print("task:", task, flush=True)
-mark = next((word for word in task.split() if word.startswith("mark-")), "")
-if "leave" in task:
-    subprocess.run(["sh", "-c", "setsid sh -c 'sleep 300; : $0' \\"$0\\" & nohup sh -c 'sleep 300; : $0' \\"$0\\" >/dev/null 2>&1 &", mark])
-if "fail" in task:
-    print("it went wrong", file=sys.stderr, flush=True)
-    sys.exit(3)
-if "hang" in task:
-    time.sleep(600)
-if "stay" in task:
-    for line in sys.stdin:
-        print("you said", line.strip(), flush=True)
-"""
-
 
 @pytest.fixture
-def claw(tmp_path: Path) -> Iterator[Engine]:
-    """An engine that knows two agents: one takes its task as a word, one on its standard input."""
-    script = tmp_path / "scripted.py"
-    script.write_text(AGENT)
+def claw() -> Iterator[Engine]:
+    """An engine whose settings know the scripted agents."""
     with engine() as made:
-        words = json.dumps([sys.executable, str(script)])
-        told = json.dumps([sys.executable, str(script), "{task}"])
-        config = f'[agents.scripted]\ncommand = {told}\nmodel = ["-B", "-X", "{{model}}"]\n[agents.piped]\ncommand = {words}\n'
-        (made.folder / "config.toml").write_text(config)
+        scripted.configure(made)
         yield made
 
 
@@ -269,8 +245,7 @@ def test_a_crashed_session_does_not_say_running_and_its_row_can_go(lit: Engine) 
 
 
 def test_the_dead_do_not_count_against_the_limit(claw: Engine) -> None:
-    config = claw.folder / "config.toml"
-    config.write_text("sessions_per_owner = 2\n" + config.read_text())
+    scripted.configure(claw, sessions_per_owner="2")
     with inhabitant(claw, tools="openclaw") as agent:
         client = agent.client()
         for _ in range(4):
