@@ -136,10 +136,15 @@ async def sessions_cleanup(conversation: Conversation, request: SessionsCleanup)
 
 def _selections(words: str) -> tuple[Selection | None, Selection]:
     """What the filter means among the living, if anything, and among those that have ended but are listed."""
-    groups = [[word.strip() for word in group.split(",")] for group in words.split("+")]
+    groups = [[_as_key(word.strip()) for word in group.split(",")] for group in words.split("+")]
     alive = [[_LIVING.get(word, word) for word in group] for group in groups if "ended" not in group]
     over = [["ended" if word in _OVER else word for word in group] for group in groups]
     return (parse_selection(_spelt(alive)) if alive else None), parse_selection(_spelt(over))
+
+
+def _as_key(word: str) -> str:
+    """agent:X is a program in our selections, and agent:X:… a key here: spelt so that it is read as a pattern of names."""
+    return f"[a]{word[1:]}" if word.startswith("agent:") and word.count(":") > 1 else word
 
 
 def _spelt(groups: list[list[str]]) -> str:
