@@ -74,7 +74,7 @@ class Execution:
                 # Found out before anything was done, so the operator's word still stands.
                 await self.app.approvals.give_back(call.wish)
             raise
-        kept_result = result.kept().model_dump_json()
+        kept_result = result.to_keep().model_dump_json()
         await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
         return result.model_dump_json()
 
