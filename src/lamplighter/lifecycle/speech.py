@@ -64,6 +64,24 @@ class Speech:
         await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
         return {"id": session.id, "size": len(data), "cursor": answer["cursor"]}
 
+    async def feed(self, session: Session, text: str, by: Caller, key: str) -> None:
+        """All that a headless session is ever to read, and the end of its input; once, however often with the same key. What
+        it does not read yet waits for it; that it ended first is told by its end."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None:
+            return
+        data = driver_for(session.driver).encode(text, keys=False, enter=True)
+        try:
+            line = await self._line(lamp)
+            # Both at once: the shim takes them in this order, and a reader that waits for the end gets it.
+            feeding = asyncio.gather(line.type(data, by.name, key), line.ask("eof"))
+            await asyncio.wait_for(feeding, _INPUT_SECONDS)
+        except TimeoutError:
+            return
+        except (RefusedError, ConflictError):
+            return
+        await self.fleet.note(session.id, by, "send", size=len(data), keys=False)
+
     async def read(
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool
     ) -> AsyncIterator[dict[str, Any]]:

@@ -1,6 +1,19 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, host."""
+"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, host, kiro."""
 
-from lamplighter.operations import adopt, cleanup, end, host, names, query, start, talk
+from lamplighter.operations import adopt, cleanup, end, host, kiro, kiro_views, names, query, start, talk
 from lamplighter.operations.operation import OPERATIONS, Operation
 
-__all__ = ["OPERATIONS", "Operation", "adopt", "cleanup", "end", "host", "names", "query", "start", "talk"]
+__all__ = [
+    "OPERATIONS",
+    "Operation",
+    "adopt",
+    "cleanup",
+    "end",
+    "host",
+    "kiro",
+    "kiro_views",
+    "names",
+    "query",
+    "start",
+    "talk",
+]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
+    "kiro": "lamplighter.frontends.mcp.toolsets.kiro:TOOLSET",
 }
 """Name → module and attribute."""
 
