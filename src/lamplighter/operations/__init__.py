@@ -1,12 +1,13 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, host, kiro."""
+"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, approve, host, kiro."""
 
-from lamplighter.operations import adopt, cleanup, end, host, kiro, kiro_views, names, query, start, talk
+from lamplighter.operations import adopt, approve, cleanup, end, host, kiro, kiro_views, names, query, start, talk
 from lamplighter.operations.operation import OPERATIONS, Operation
 
 __all__ = [
     "OPERATIONS",
     "Operation",
     "adopt",
+    "approve",
     "cleanup",
     "end",
     "host",

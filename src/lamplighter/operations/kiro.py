@@ -290,7 +290,7 @@ async def _may_stop(call: Call, turn: Turn | None) -> None:
     """FORBIDDEN before anything is written, when its run may not be killed: people are attached to it."""
     run = await call.app.kiro.run_of(turn) if turn is not None else None
     if run is not None and run.alive:
-        await call.app.permitted(call.caller, Act.KILL, run.id)
+        await call.app.permitted(call, Act.KILL, run.id)
 
 
 async def _stop(call: Call, turn: Turn, reason: str) -> None:
