@@ -97,7 +97,11 @@ def test_the_whole_round(lit: Engine) -> None:
     assert (ended["state"], ended["reason"]) == ("ended", "it hangs")
     assert lit.show(other)["ending"]["by"] == f"session:{agent.id}"
     assert actions(lit, other)[2:] == ["approval asked", "approval granted", "approval used", "kill", "ended"]
-    assert [event["by"] for event in lit.events(other)[2:5]] == [f"session:{agent.id}", "operator", f"session:{agent.id}"]
+    assert [event["by"] for event in lit.events(other)[2:5]] == [
+        f"session:{agent.id}",
+        "operator",
+        f"session:{agent.id}",
+    ]
     assert (listed(lit), lit.call("get_status")["approvals"]) == ([], 0)
     assert not any(request in json.dumps(event) for event in lit.events()), "others can read events"
 
@@ -325,7 +329,11 @@ def test_twenty_requests_are_open_at_most_and_none_is_longer_than_can_be_read(li
     lit.start(sys.executable, str(script), name="agent")
     assert wait_until(answer.exists, 30)
     errors = json.loads(answer.read_text())
-    assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + ["FORBIDDEN", "APPROVAL_NEEDED", "FORBIDDEN"]
+    assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + [
+        "FORBIDDEN",
+        "APPROVAL_NEEDED",
+        "FORBIDDEN",
+    ]
     assert "20 requests" in errors[20]["message"]
     assert errors[21]["details"]["request"] == errors[3]["details"]["request"]
     assert "too long" in errors[22]["message"]
@@ -346,7 +354,9 @@ def test_two_calls_at_once_act_once(lit: Engine) -> None:
     lit.call("send_input", session=agent.id, text=" & ".join(f"{ask} {a} plain send_input {quoted}" for a in answers))
     assert wait_until(lambda: all(answer.exists() for answer in answers), 60), lit.output(agent.id)
     found = [json.loads(answer.read_text()) for answer in answers]
-    assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + ["sent"]
+    assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + [
+        "sent"
+    ]
     lit.call("wait_session", session=other, until="text=only-once\r\nonly-once", timeout="20s", since=0)
     assert lit.output(other).count("only-once") == 2  # the echo and cat
 
@@ -378,8 +388,12 @@ def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine) -> 
         other = mortal.start("cat", name=f"other-{number}")["id"]
         request = agent.granted("send_input", session=other, text=f"number-{number}")
         done = mortal.folder / f"done-{number}"
-        sending = f"{lamp} send {other} number-{number} --approval {request} --json > {done}.draft; mv {done}.draft {done}"
+        sending = (
+            f"{lamp} send {other} number-{number} --approval {request} --json > {done}.draft; mv {done}.draft {done}"
+        )
         (mortal.folder / "script").write_text(sending)
         # Two steps before and two after belong to the input that starts it.
-        mortal.call("send_input", session=agent.id, text=f"until [ -e go ]; do sleep 0.01; done; . {mortal.folder}/script")
+        mortal.call(
+            "send_input", session=agent.id, text=f"until [ -e go ]; do sleep 0.01; done; . {mortal.folder}/script"
+        )
         pytest.fail("not yet")

@@ -89,6 +89,10 @@ class Kiro:
         if run.alive:
             state = TurnState.STREAMING if said.chunks else TurnState.RUNNING
             return replace(turn, state=state, chunks=said.chunks, errors=said.errors)
+        # Read once more: the wish to stop it is written before the act, so it is there by now if it was the cause.
+        turn = await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or turn
+        if turn.done:
+            return turn
         done = _outcome(turn, run, said)
         if await self.finish(done):
             return done

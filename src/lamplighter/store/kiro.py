@@ -53,7 +53,8 @@ def end_session(db: sqlite3.Connection, ended: KiroSession, at: float, why: str,
 
 def touch(db: sqlite3.Connection, identifier: str, at: float, turns: int | None = None) -> None:
     db.execute(
-        "UPDATE kiro_sessions SET last_active = ?, turns = coalesce(?, turns) WHERE id = ?", (at, turns, identifier)
+        "UPDATE kiro_sessions SET last_active = max(last_active, ?), turns = coalesce(?, turns) WHERE id = ?",
+        (at, turns, identifier),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lamplighter.frontends.mcp.toolset import Toolset
 from lamplighter.frontends.mcp.toolsets.kiro import agents, chat, records, sessions, tasks
 from lamplighter.frontends.mcp.toolsets.kiro.failures import failure
+from lamplighter.frontends.mcp.toolsets.kiro.shelf import KiroResources
 
 _ALL = (*chat.TOOLS, *sessions.TOOLS, *records.TOOLS, *agents.TOOLS, *tasks.TOOLS)
 
@@ -18,4 +19,5 @@ TOOLSET = Toolset(
     ),
     tools=_ALL,
     failure=failure,
+    resources=KiroResources,
 )

@@ -33,9 +33,10 @@ class Create(Request):
 
 
 async def create(conversation: Conversation, request: Create) -> Answer:
-    folder = conversation.client.cwd
-    if request.working_directory is not None:
-        folder = os.path.join(folder or "", os.path.expanduser(request.working_directory))
+    folder, given = conversation.client.cwd, request.working_directory
+    if given is not None:
+        # An empty one is a variable that was not set, never the wish for the client's own.
+        folder = os.path.join(folder or "", os.path.expanduser(given)) if given else ""
     made = await conversation.operate(
         "create_kiro_session",
         agent=request.agent,

@@ -156,8 +156,9 @@ TOOLS = (
         "kiro_chat_async",
         "Chat with Kiro in the background",
         "Say something to kiro-cli and come back at once with a task_id; the work goes on whatever happens to this client. "
-        "Follow it with kiro_task_status, stop it with kiro_task_cancel. For a short answer use kiro_chat. It may read, write "
-        "and run anything in the session's folder. SESSION_BUSY while the session is at another message; the last 100 tasks are kept.",
+        "Follow it with kiro_task_status, stop it with kiro_task_cancel. For a short answer use kiro_chat. It may read, "
+        "write and run anything in the session's folder. SESSION_BUSY while the session is at another message; the last "
+        "100 tasks are kept.",
         ChatAsync,
         Begun,
         chat_async,
