@@ -324,7 +324,8 @@ def test_saving_writes_the_conversation_and_no_folder_is_overwritten(kiro: Engin
     client.call("kiro_chat", message="say kept")
     saved = client.call("kiro_session_save", path="talk.json")
     assert saved["save_path"] == f"{work(kiro)}/talk.json"
-    assert [entry["content"] for entry in json.loads(Path(saved["save_path"]).read_text())["history"]][0] == "say kept"
+    history = json.loads(Path(saved["save_path"]).read_text())["history"]
+    assert history[0]["content"] == "say kept"
     client.call("kiro_session_save", path=saved["save_path"])
     os.mkfifo(f"{work(kiro)}/pipe")
     ours = str(kiro.folder / "lamplighter.db")
