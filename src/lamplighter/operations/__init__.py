@@ -1,6 +1,19 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, approve, host, kiro."""
+"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, approve, host, tokens, kiro."""
 
-from lamplighter.operations import adopt, approve, cleanup, end, host, kiro, kiro_views, names, query, start, talk
+from lamplighter.operations import (
+    adopt,
+    approve,
+    cleanup,
+    end,
+    host,
+    kiro,
+    kiro_views,
+    names,
+    query,
+    start,
+    talk,
+    tokens,
+)
 from lamplighter.operations.operation import OPERATIONS, Operation
 
 __all__ = [
@@ -17,4 +30,5 @@ __all__ = [
     "query",
     "start",
     "talk",
+    "tokens",
 ]

@@ -103,6 +103,21 @@ MIGRATIONS: list[str] = [
     CREATE INDEX approvals_expires ON approvals (expires_at);
     """,
     """
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        digest TEXT NOT NULL UNIQUE,
+        scopes TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL,
+        used_at REAL,
+        revoked_at REAL,
+        key TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
+    CREATE INDEX tokens_key ON tokens (key);
+    """,
+    """
     CREATE TABLE kiro_sessions (
         id TEXT PRIMARY KEY,
         owner TEXT NOT NULL,
