@@ -21,6 +21,7 @@ from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
@@ -71,6 +72,7 @@ class App:
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
+        self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
@@ -87,6 +89,7 @@ class App:
         await self.patrol.restore()
         await self.watch.reconcile()
         await self.cleanup.resume()
+        await self.kiro.resume()
         self.tasks.begin(self._keep_house(), "housekeeping")
         self.tasks.begin(self.patrol.walk(), "patrol")
 

@@ -87,16 +87,13 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
 
 async def _instruct(call: Call, session: Session, request: SpawnAgent, told: bool) -> None:
     """What it has not been told with its command. Typed once, however often this is repeated."""
-    if not session.alive or (told and request.stays):
-        return
-    if not told:
+    task, key = None if told else request.task, f"{call.key}/task"
+    if not request.stays:
+        await call.app.speech.feed(session, task, call.caller, key)
+    elif task is not None and session.alive:
         # One that does not read yet finds it waiting; one that has left already did not want it.
         with suppress(DeadlineError, ConflictError):
-            await call.app.speech.send(
-                session, request.task, keys=False, enter=True, by=call.caller, key=f"{call.key}/task"
-            )
-    if not request.stays:
-        await call.app.speech.end_input(session)
+            await call.app.speech.send(session, task, keys=False, enter=True, by=call.caller, key=key)
 
 
 def own_program(app: App, caller: Caller) -> str | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
     "openclaw": "lamplighter.frontends.mcp.toolsets.openclaw:TOOLSET",
+    "kiro": "lamplighter.frontends.mcp.toolsets.kiro:TOOLSET",
 }
 """Name → module and attribute."""
 
