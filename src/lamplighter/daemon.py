@@ -12,6 +12,7 @@ import sys
 from lamplighter.app import App
 from lamplighter.errors import LampError
 from lamplighter.frontends.door import Door
+from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.home import Home, find_home
 from lamplighter.settings import load_settings
 
@@ -37,7 +38,7 @@ async def serve(app: App, notice: int) -> None:
     going = app.host.going
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, going.set)
-    door = Door(app)
+    door = Door(app, Servers(app))
     try:
         await app.open()
         await door.open()

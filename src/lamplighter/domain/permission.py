@@ -11,11 +11,14 @@ from lamplighter.errors import Code, ForbiddenError
 
 
 class Rank(StrEnum):
-    """What a caller is. `unknown` cannot be told from a process that escaped a session; `nobody` is gone or unreadable."""
+    """What a caller is. `client` speaks MCP from outside any session, with no known agent above it. `unknown` cannot be told
+    from a process that escaped a session; `nobody` is gone or unreadable."""
 
     OPERATOR = "operator"
     SESSION = "session"
     AGENT = "agent"
+    CLIENT = "client"
+    TOKEN = "token"
     UNKNOWN = "unknown"
     NOBODY = "nobody"
 
@@ -36,7 +39,8 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>."""
+    """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
+    token:<name>."""
 
     rank: Rank
     name: str

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
+from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.holder.identity import listen
 from lamplighter.lifecycle.callers import Peer
 from lamplighter.operations.call import Call
@@ -28,8 +29,9 @@ LONGEST = 16 << 20
 
 
 class Door:
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, servers: Servers) -> None:
         self.app = app
+        self.servers = servers
         self.listener: socket.socket | None = None
         self._visits: set[asyncio.Task[None]] = set()
 
@@ -42,7 +44,7 @@ class Door:
         loop = asyncio.get_running_loop()
         while True:
             sock, _ = await loop.sock_accept(self.listener)
-            visit = loop.create_task(Visit(self.app, sock).serve())
+            visit = loop.create_task(Visit(self.app, self.servers, sock).serve())
             self._visits.add(visit)
             visit.add_done_callback(self._visits.discard)
 
@@ -57,8 +59,9 @@ class Door:
 class Visit:
     """One connection, until its peer leaves."""
 
-    def __init__(self, app: App, sock: socket.socket) -> None:
+    def __init__(self, app: App, servers: Servers, sock: socket.socket) -> None:
         self.app = app
+        self.servers = servers
         sock.setblocking(False)
         self.sock = sock
         self.gone = asyncio.Event()
@@ -79,6 +82,9 @@ class Visit:
                 while (end := buffer.find(b"\n")) >= 0:
                     line = bytes(buffer[:end])
                     del buffer[: end + 1]
+                    if line.startswith(b'{"mcp":'):
+                        await self._serve_bridge(line, buffer, caller, peer)
+                        return
                     self._begin(line, caller)
         except OSError:
             pass  # the peer went away in its own time
@@ -88,6 +94,17 @@ class Visit:
                 call.cancel()
             peer.close()
             self.sock.close()
+
+    async def _serve_bridge(self, line: bytes, buffer: bytearray, caller: Caller, peer: Peer) -> None:
+        """A bridge has come: from here on its lines are MCP. The SDK is loaded for the first one, beside everything else."""
+        try:
+            hello = _hello(line)
+            await self.servers.get(hello["tools"])
+        except LampError as error:
+            await self._send({"error": error.document()})
+            return
+        await self._send({"mcp": {"wire": 1}})
+        await self.servers.serve(hello["tools"], self.sock, buffer, caller, peer, hello, self.gone)
 
     def _begin(self, line: bytes, caller: Caller) -> None:
         task = self._loop.create_task(self._answer(line, caller))
@@ -151,6 +168,24 @@ def _parse(line: bytes) -> dict[str, Any]:
             Code.BAD_INPUT, "that is no request", 'send a line of JSON: {"id": 1, "op": "list_sessions", "args": {}}'
         )
     return cast("dict[str, Any]", message)
+
+
+def _hello(line: bytes) -> dict[str, Any]:
+    """What a bridge says first."""
+    hello: Any = _parse(line).get("mcp")
+    if not isinstance(hello, dict):
+        raise InputError(Code.BAD_INPUT, "that is no bridge's greeting", "use lamp mcp")
+    told = cast("dict[str, Any]", hello)
+    environment, cwd = told.get("environment"), told.get("cwd")
+    return {
+        "tools": str(told.get("tools") or "core"),
+        "cwd": cwd if isinstance(cwd, str) else None,
+        "environment": _strings(cast("dict[Any, Any]", environment)) if isinstance(environment, dict) else None,
+    }
+
+
+def _strings(found: dict[Any, Any]) -> dict[str, str]:
+    return {name: value for name, value in found.items() if isinstance(name, str) and isinstance(value, str)}
 
 
 def _too_long() -> InputError:

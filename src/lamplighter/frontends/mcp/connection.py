@@ -1,0 +1,108 @@
+"""A bridge at the daemon's socket: its lines in, the server's lines out, each with who it is by the kernel's word.
+
+A line from a bridge is a key, a space and a message; a line to it is a message. Knows the wire to the bridge and the SDK's
+streams; knows no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+from lamplighter.domain.permission import Caller, Rank
+from lamplighter.frontends.mcp.conversation import Client
+from lamplighter.frontends.mcp.server import Envelope
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+log = logging.getLogger(__name__)
+LONGEST = 16 << 20
+Incoming = SessionMessage | Exception
+
+
+def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone: asyncio.Event) -> Client:
+    """Over MCP nobody is the operator: a client outside any session, with no agent above it, is itself, and can be asked."""
+    can_be_asked = caller.rank is Rank.OPERATOR
+    if can_be_asked:
+        caller = Caller(Rank.CLIENT, f"client:{pid}@{start}")
+    return Client(caller, hello.get("cwd"), hello.get("environment"), gone, can_be_asked)
+
+
+class Connection:
+    def __init__(self, server: Server[Any], sock: socket.socket, client: Client) -> None:
+        self.server = server
+        self.sock = sock
+        self.client = client
+        self._loop = asyncio.get_running_loop()
+
+    async def serve(self, buffer: bytearray) -> None:
+        """Until the bridge leaves. What it has sent already is in the buffer."""
+        arriving, incoming = anyio.create_memory_object_stream[Incoming](64)
+        outgoing, leaving = anyio.create_memory_object_stream[SessionMessage](64)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._receive, buffer, arriving)
+            group.start_soon(self._send, leaving)
+            await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state={})
+            group.cancel_scope.cancel()
+
+    async def _receive(self, buffer: bytearray, arriving: MemoryObjectSendStream[Incoming]) -> None:
+        async with arriving:
+            while True:
+                while (end := buffer.find(b"\n")) >= 0:
+                    line = bytes(buffer[:end])
+                    del buffer[: end + 1]
+                    await self._take(line, arriving)
+                try:
+                    data = await self._loop.sock_recv(self.sock, 1 << 18)
+                except OSError:
+                    data = b""
+                if not data:
+                    self.client.gone.set()
+                    return
+                buffer += data
+
+    async def _take(self, line: bytes, arriving: MemoryObjectSendStream[Incoming]) -> None:
+        key, _, text = line.partition(b" ")
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError as error:
+            await self._write(_unreadable(text, error))
+            return
+        envelope = Envelope(self.client, key.decode(errors="replace"))
+        await arriving.send(SessionMessage(message, ServerMessageMetadata(request_context=envelope)))
+
+    async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with leaving:
+            async for item in leaving:
+                await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+    async def _write(self, line: bytes) -> None:
+        try:
+            await self._loop.sock_sendall(self.sock, line + b"\n")
+        except OSError:
+            self.client.gone.set()
+
+
+def _unreadable(text: bytes, error: ValueError) -> bytes:
+    """The answer to what is no message; with its id, when it has one."""
+    number: Any = None
+    try:
+        found: Any = json.loads(text)
+        number = found.get("id") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        code = types.INVALID_REQUEST
+    except (ValueError, RecursionError):
+        code = types.PARSE_ERROR
+    log.info("a message from pid %d cannot be read: %s", os.getpid(), str(error)[:200])
+    problem = {"code": code, "message": "this is no JSON-RPC message that MCP knows"}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": problem}).encode()

@@ -1,0 +1,71 @@
+"""JSON schemas of requests and results, as small as they can be: every agent that connects reads all of them.
+
+Knows pydantic's schemas; knows nothing of tools.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]
+
+
+def input_schema(model: type[BaseModel]) -> Schema:
+    """Closed: a misspelt argument is refused by the client already. Hidden fields are not in it, and are refused."""
+    schema = _compact(model.model_json_schema())
+    fields = {name: field for name, field in schema.get("properties", {}).items() if not field.pop("hidden", False)}
+    schema["properties"] = fields
+    schema["additionalProperties"] = False
+    return schema
+
+
+def output_schema(model: type[BaseModel]) -> Schema:
+    return _compact(model.model_json_schema(mode="serialization"))
+
+
+def _compact(schema: Schema) -> Schema:
+    definitions: Schema = schema.pop("$defs", {})
+    found = cast("Schema", _shrunk(schema, definitions))
+    found.pop("description", None)  # the tool has one
+    return {"type": "object", **found}
+
+
+def _shrunk(part: Any, definitions: Schema) -> Any:
+    """Without titles, references, and the null that stands for being left out."""
+    if isinstance(part, list):
+        return [_shrunk(item, definitions) for item in cast("list[Any]", part)]
+    if not isinstance(part, dict):
+        return part
+    node = dict(cast("Schema", part))
+    if "$ref" in node:
+        target = dict(definitions[str(node.pop("$ref")).rpartition("/")[2]])
+        if "description" in node:
+            target.pop("description", None)
+        node = {**target, **node}
+    node = _without_null(node)
+    if isinstance(node.get("title"), str):
+        del node["title"]
+    if node.get("default", 0) is None:
+        del node["default"]
+    properties = node.pop("properties", None)
+    shrunk = {name: _shrunk(value, definitions) for name, value in node.items()}
+    if properties is not None:
+        shrunk["properties"] = {name: _shrunk(value, definitions) for name, value in properties.items()}
+    return shrunk
+
+
+def _without_null(node: Schema) -> Schema:
+    """`anyOf` of something and null, with null for left out, is that something. A result that may be null keeps both types."""
+    choices = node.get("anyOf")
+    if not isinstance(choices, list):
+        return node
+    kept = [choice for choice in cast("list[Schema]", choices) if choice.get("type") != "null"]
+    if len(kept) != 1 or len(kept) == len(cast("list[Schema]", choices)):
+        return node
+    rest = {name: value for name, value in node.items() if name != "anyOf"}
+    if "default" in node:
+        return {**kept[0], **rest}
+    kind = kept[0].get("type")
+    return {**kept[0], **rest, "type": [kind, "null"]} if isinstance(kind, str) and "enum" not in kept[0] else node

@@ -1,0 +1,117 @@
+"""What a tool and a toolset are. A tool is a thin translation onto operations; no rule lives in one.
+
+Knows schemas and texts; knows nothing of the SDK or of sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from lamplighter.errors import Code, InputError, LampError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.schema import input_schema, output_schema
+from lamplighter.operations.operation import Request
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool gives back: the structured result, and one short text for those who read no structure."""
+
+    structured: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class Hints:
+    """The four annotations; each is said, and true."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool = False
+
+
+READS = Hints(read_only=True, destructive=False, idempotent=True)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`description` is what an agent reads: effect, when to use it and when another, what is destroyed and kept, who may, what
+    fails. `request` forbids fields that it does not have."""
+
+    name: str
+    title: str
+    description: str
+    request: type[Request]
+    result: type[BaseModel]
+    run: Callable[[Conversation, Any], Awaitable[Answer]]
+    hints: Hints
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        return input_schema(self.request)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        return output_schema(self.result)
+
+    def parse(self, arguments: dict[str, Any]) -> Request:
+        """The request, or BAD_INPUT that names each argument that is wrong. An unknown one is an error, always."""
+        try:
+            return self.request.model_validate(arguments)
+        except (ValidationError, RecursionError) as error:
+            raise InputError(
+                Code.BAD_INPUT,
+                f"{self.name} was called with wrong arguments: {_problems(error)}",
+                f"it takes {', '.join(self.request.model_fields) or 'no arguments'}; nothing was done",
+            ) from None
+
+
+def _problems(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return "they are nested too deeply"
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    shown = [
+        f"{'.'.join(str(part) for part in item['loc'])[:80] or 'arguments'}: {item['msg'][:160]}" for item in found
+    ]
+    return "; ".join(shown[:8])
+
+
+def as_text(error: LampError) -> str:
+    """An error as the core says it: code, what happened, what to do next."""
+    return f"{error.code}: {error.message}. Next: {error.hint}"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something to read: `uri` is a fixed address, or a template with {id} in it."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+
+
+@dataclass(frozen=True)
+class Toolset:
+    """`failure` says how an error reads; by default as the core's do. `resources` gives what there is to read beside the tools:
+    see `resources.Resources` for what it must have."""
+
+    name: str
+    title: str
+    instructions: str
+    tools: tuple[Tool, ...]
+    failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(
+        default=lambda error: (as_text(error), {"error": error.document()})
+    )
+    resources: Callable[[Any], Any] | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.tools}
