@@ -1,0 +1,234 @@
+"""An MCP client that a test drives message by message: real bridges over real pipes. For tests only.
+
+The SDK's own client is used where a whole client is wanted; this one can also misbehave.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+from lamplighter.testing import mcp_agent
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import alive, inspect, wait_until
+
+MODERN = "2026-07-28"
+LEGACY = "2025-11-25"
+_SECONDS = 60.0
+
+
+class ToolError(Exception):
+    """A tool said no: `text` is what an agent reads, `error` the structured error where there is one."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.text: str = result["content"][0]["text"]
+        structured: dict[str, Any] = result.get("structuredContent") or {}
+        self.error: dict[str, Any] = structured.get("error") or {}
+        super().__init__(self.text)
+
+    @property
+    def code(self) -> str:
+        return str(self.error.get("code", ""))
+
+
+class RpcError(Exception):
+    """A request got a JSON-RPC error."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        self.code: int = error["code"]
+        super().__init__(error["message"])
+
+
+class McpClient:
+    """`answer` is called with each request that the server makes, and gives the result for it."""
+
+    def __init__(self, to_server: IO[bytes], from_server: IO[bytes], protocol: str = LEGACY) -> None:
+        self.protocol = protocol
+        self.notices: list[dict[str, Any]] = []
+        self.questions: list[dict[str, Any]] = []
+        self.answer: Any = None
+        self.capabilities: dict[str, Any] = {}
+        self._to_server = to_server
+        self._from_server = from_server
+        self._numbers = itertools.count(1)
+        self._answers: dict[Any, queue.Queue[dict[str, Any] | None]] = {}
+        self._gone = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    # -- talking
+
+    def initialize(self, **capabilities: Any) -> dict[str, Any]:
+        self.capabilities = capabilities
+        if self.protocol == MODERN:
+            return self.request("server/discover", {})
+        info = {"name": "test", "version": "1"}
+        params = {"protocolVersion": self.protocol, "capabilities": capabilities, "clientInfo": info}
+        found = self.request("initialize", params)
+        self.notify("notifications/initialized", {})
+        return found
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The structured result; ToolError when the tool says no."""
+        result = self.raw(tool, arguments)
+        if result.get("isError"):
+            raise ToolError(result)
+        return result["structuredContent"]
+
+    def raw(self, tool: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return self.request("tools/call", {"name": tool, "arguments": arguments, **more})
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return self.result(self.begin(method, params))
+
+    def begin(self, method: str, params: dict[str, Any]) -> int:
+        """Send a request; its number."""
+        number = next(self._numbers)
+        self._answers[number] = queue.Queue()
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": self._enveloped(params)})
+        return number
+
+    def result(self, number: int, seconds: float = _SECONDS) -> dict[str, Any]:
+        """Its result, once it comes."""
+        message = self._answers[number].get(timeout=seconds)
+        if message is None:
+            raise ConnectionError("the server went away")
+        del self._answers[number]
+        if "error" in message:
+            raise RpcError(message["error"])
+        return message["result"]
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.send_bytes(json.dumps(message).encode() + b"\n")
+
+    def send_bytes(self, data: bytes) -> None:
+        self._to_server.write(data)
+        self._to_server.flush()
+
+    def noticed(self, method: str) -> list[dict[str, Any]]:
+        return [notice["params"] for notice in list(self.notices) if notice["method"] == method]
+
+    def _enveloped(self, params: dict[str, Any]) -> dict[str, Any]:
+        """A request of 2026-07-28 says of itself what older ones said once."""
+        if self.protocol != MODERN:
+            return params
+        prefix = "io.modelcontextprotocol/"
+        meta = {
+            f"{prefix}protocolVersion": MODERN,
+            f"{prefix}clientInfo": {"name": "test", "version": "1"},
+            f"{prefix}clientCapabilities": self.capabilities,
+        }
+        return {**params, "_meta": {**meta, **params.get("_meta", {})}}
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            for line in self._from_server:
+                self._take(json.loads(line))
+        self._gone = True
+        for waiting in list(self._answers.values()):
+            waiting.put(None)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "method" not in message:
+            waiting = self._answers.get(message.get("id"))
+            if waiting is not None:
+                waiting.put(message)
+        elif "id" not in message:
+            self.notices.append(message)
+        else:
+            self.questions.append(message)
+            if self.answer is not None:
+                self.send({"jsonrpc": "2.0", "id": message["id"], "result": self.answer(message)})
+
+    def close(self) -> None:
+        for file in (self._to_server, self._from_server):
+            with suppress(OSError):
+                file.close()
+
+
+@contextmanager
+def outside(
+    engine: Engine, tools: str = "core", protocol: str = LEGACY, **capabilities: Any
+) -> Generator[tuple[McpClient, subprocess.Popen[bytes]]]:
+    """A client in no session, and its bridge, which must be gone at the end."""
+    command = bridge_command(tools)
+    environment = _outside_any_agent(engine.environment)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as bridge:
+        assert bridge.stdin is not None
+        assert bridge.stdout is not None
+        client = McpClient(bridge.stdin, bridge.stdout, protocol)
+        try:
+            client.initialize(**capabilities)
+            yield client, bridge
+        finally:
+            with suppress(OSError):
+                bridge.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                bridge.wait(30)
+            bridge.kill()
+            client.close()
+
+
+def bridge_command(tools: str = "core") -> list[str]:
+    return [sys.executable, "-m", "lamplighter.frontends.cli.main", "mcp", "--tools", tools]
+
+
+def _outside_any_agent(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(("CLAUDE", "CODEX", "GEMINI"))}
+
+
+class Inhabitant:
+    """An agent in a session of its own, whose MCP clients the test drives."""
+
+    def __init__(self, engine: Engine, **arguments: Any) -> None:
+        self.engine = engine
+        self.path = f"{engine.folder}/agent-{os.urandom(4).hex()}"
+        command = (sys.executable, mcp_agent.__file__, self.path, *bridge_command(arguments.pop("tools", "core")))
+        environment = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(engine.folder)}
+        given = {"environment": environment, "headless": True, **arguments}
+        self.session: str = engine.start(*command, **given)["id"]
+        engine.call("wait_session", session=self.session, until="text=ready", since=0, timeout="60s")
+        self._clients: list[tuple[McpClient, socket.socket]] = []
+
+    def client(self, protocol: str = LEGACY, **capabilities: Any) -> McpClient:
+        """A client whose bridge is this agent's child."""
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(self.path)
+        client = McpClient(sock.makefile("wb"), sock.makefile("rb"), protocol)
+        self._clients.append((client, sock))
+        client.initialize(**capabilities)
+        return client
+
+    def close(self) -> None:
+        for client, sock in self._clients:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            client.close()
+            sock.close()
+
+
+@contextmanager
+def inhabitant(engine: Engine, **arguments: Any) -> Generator[Inhabitant]:
+    made = Inhabitant(engine, **arguments)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def is_gone(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a bridge has left, soon."""
+    found = inspect(process.pid)
+    return found is None or wait_until(lambda: process.poll() is not None or not alive(found.pid, found.start_ticks))
