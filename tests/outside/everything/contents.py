@@ -50,9 +50,7 @@ async def embedded(_: Context, __: types.CallToolRequestParams) -> Result:
 
 async def mixed(_: Context, __: types.CallToolRequestParams) -> Result:
     document = enclosed("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
-    return types.CallToolResult(
-        content=[types.TextContent(text="Multiple content types test:"), picture(), document]
-    )
+    return types.CallToolResult(content=[types.TextContent(text="Multiple content types test:"), picture(), document])
 
 
 async def logging(context: Context, _: types.CallToolRequestParams) -> Result:

@@ -1,0 +1,146 @@
+"""MCP: the bridge against the SDK's own trivial echo server, a call against its echo, and many bridges at once.
+
+The daemon runs and has served a client before: that is how agents find it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from bench.accounts import cpu_of, memory_of
+from bench.lamps import Lamps, lamps
+from bench.mcp_wire import BRIDGE, ECHO, Piped
+from bench.scale import Scale
+from bench.table import Row, Sample, Target
+
+_ROOT = Path(__file__).resolve().parents[1]
+_PEER = "the SDK's echo server"
+_MEGABYTE = 1 << 20
+_FLAT = 1.05
+_SELECTION = "state:running"
+Caller = Callable[[], object]
+
+
+def measure(scale: Scale) -> Iterator[Row]:
+    with lamps() as ours, ExitStack() as stack:
+        ours.start_many(scale.neighbours)
+        bridge = stack.enter_context(_greeted(ours, BRIDGE))
+        yield from _starts(scale, ours)
+        echo = stack.enter_context(_greeted(ours, ECHO))
+        name = f"list_sessions of {scale.neighbours} over stdio"
+        yield from _calls(scale, ours, name, _listing(bridge, scale.neighbours), _echoing(echo), echo.process.pid)
+    with lamps() as ours:
+        ours.start_many(scale.neighbours)
+        yield from _crowd(scale, ours)
+
+
+@contextmanager
+def _greeted(ours: Lamps, command: tuple[str, ...]) -> Generator[Piped]:
+    with closing(Piped(command, {**ours.engine.environment, "PYTHONPATH": str(_ROOT)})) as made:
+        made.greet()
+        yield made
+
+
+# -- from nothing to the first answer
+
+
+def _starts(scale: Scale, ours: Lamps) -> Iterator[Row]:
+    found: dict[tuple[str, ...], list[tuple[float, float, float]]] = {BRIDGE: [], ECHO: []}
+    for _ in range(scale.bridges_started):
+        for command, values in found.items():
+            values.append(_start(ours, command))
+    (times, cpus, sizes), (its_times, its_cpus, its_sizes) = (
+        list(zip(*found[side], strict=True)) for side in (BRIDGE, ECHO)
+    )
+    quarter = Target(0.25, of_ratio=True)
+    yield Row("a bridge: start → tools listed", Sample(times, "ms"), Sample(its_times, "ms"), _PEER, quarter)
+    yield Row("a bridge: CPU until then", Sample(cpus, "ms"), Sample(its_cpus, "ms"), _PEER)
+    yield Row("a bridge: RSS", Sample(sizes, "MB"), Sample(its_sizes, "MB"), _PEER, quarter)
+
+
+def _start(ours: Lamps, command: tuple[str, ...]) -> tuple[float, float, float]:
+    """Milliseconds until the tools are listed, of CPU too, and the megabytes that are resident then."""
+    began = time.perf_counter()
+    with _greeted(ours, command) as made:
+        taken, pid = time.perf_counter() - began, made.process.pid
+        return taken * 1000, cpu_of(pid) * 1000, memory_of(pid)["Rss"] / _MEGABYTE
+
+
+# -- a call
+
+
+def _listing(server: Piped, number: int) -> Caller:
+    found = server.call("list_sessions", selection=_SELECTION)["structuredContent"]["sessions"]
+    if len(found) != number:
+        raise RuntimeError(f"{len(found)} sessions were listed, and there are {number}")
+    return lambda: server.call("list_sessions", selection=_SELECTION)
+
+
+def _echoing(server: Piped) -> Caller:
+    return lambda: server.call("echo", text="hello")
+
+
+def _calls(scale: Scale, ours: Lamps, name: str, mine: Caller, its: Caller, peer: int) -> Iterator[Row]:
+    """Both in turn; the first of each is not counted."""
+    mine(), its()
+    times: tuple[list[float], list[float]] = ([], [])
+    daemon = ours.daemon()
+    before = cpu_of(daemon), cpu_of(peer)
+    for _ in range(scale.mcp_calls):
+        for call, values in zip((mine, its), times, strict=True):
+            began = time.perf_counter()
+            call()
+            values.append((time.perf_counter() - began) * 1000)
+    used = [
+        (now - then) * 1000 / scale.mcp_calls for now, then in zip((cpu_of(daemon), cpu_of(peer)), before, strict=True)
+    ]
+    yield Row(name, Sample(times[0], "ms"), Sample(times[1], "ms"), f"{_PEER}, echo", Target(2.0, of_ratio=True))
+    yield Row(f"{name}, CPU of the server", Sample(used[:1], "ms"), Sample(used[1:], "ms"), f"{_PEER}, echo")
+
+
+# -- many at once
+
+
+def _crowd(scale: Scale, ours: Lamps) -> Iterator[Row]:
+    """Waves of bridges that connect, call and leave. The first has made what is made once."""
+    errors: list[float] = []
+    rates: list[float] = []
+    sizes: list[float] = []
+    for _ in range(scale.crowd_waves + 1):
+        failed, rate = _wave(scale, ours)
+        errors.append(failed)
+        rates.append(rate)
+        ours.rest()
+        sizes.append(memory_of(ours.daemon())["Pss"] / _MEGABYTE)
+    name = f"{scale.crowd_bridges} bridges × {scale.crowd_calls} calls at once"
+    yield Row(f"{name}: failed", Sample(errors, "errors"), None, "", Target(0))
+    yield Row(f"{name}: calls a second", Sample(rates[1:], "calls/s"))
+    yield Row(f"{name}: PSS of the daemon after it", Sample(sizes[1:], "MB"), Sample(sizes[:1], "MB"),
+              "itself, after the first time", Target(_FLAT, of_ratio=True))  # fmt: skip
+
+
+def _wave(scale: Scale, ours: Lamps) -> tuple[int, float]:
+    """How many calls failed, and how many a second succeeded while all of them called."""
+    with ExitStack() as stack, ThreadPoolExecutor(scale.crowd_bridges) as pool:
+        crowd = list(pool.map(lambda _: Piped(BRIDGE, ours.engine.environment), range(scale.crowd_bridges)))
+        for bridge in crowd:
+            stack.callback(bridge.close)
+        list(pool.map(Piped.greet, crowd))
+        began = time.perf_counter()
+        failed = sum(pool.map(lambda bridge: _failures(bridge, scale.crowd_calls), crowd))
+        taken = time.perf_counter() - began
+    return failed, (scale.crowd_bridges * scale.crowd_calls - failed) / taken
+
+
+def _failures(bridge: Piped, number: int) -> int:
+    """How many of these calls failed. A bridge that went away fails all that are left."""
+    for done in range(number):
+        try:
+            bridge.call("list_sessions", selection=_SELECTION)
+        except (RuntimeError, OSError):
+            return number - done
+    return 0
