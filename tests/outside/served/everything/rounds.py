@@ -9,7 +9,8 @@ import json
 from typing import Any
 
 import mcp_types as types
-from contents import Context, Handler, Result, said
+
+from everything.contents import Context, Handler, Result, said
 
 _STATE = "as it was"
 

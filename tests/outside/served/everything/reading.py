@@ -9,9 +9,10 @@ import json
 import re
 
 import mcp_types as types
-import rounds
-from contents import PIXEL, Context, enclosed, picture
 from mcp.shared.exceptions import MCPError
+
+from everything import rounds
+from everything.contents import PIXEL, Context, enclosed, picture
 
 _TEMPLATE = "test://template/{id}/data"
 _TEXTS = {
