@@ -5,6 +5,7 @@ Knows schemas and texts; knows nothing of the SDK or of sockets.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,6 +71,12 @@ class Tool:
                 f"{self.name} was called with wrong arguments: {_problems(error)}",
                 f"it takes {', '.join(self.request.model_fields) or 'no arguments'}; nothing was done",
             ) from None
+
+
+def told(run: Callable[..., Any]) -> str:
+    """A function's docstring as a description: paragraphs, without the line breaks of the source."""
+    paragraphs = inspect.cleandoc(run.__doc__ or "").split("\n\n")
+    return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _problems(error: Exception) -> str:
