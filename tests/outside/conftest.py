@@ -80,4 +80,4 @@ def reach() -> Iterator[Reach]:
 
 def _token(made: Engine) -> str | None:
     done = made.cli("token", "create", "outside", "--scope", "read,start,send,end", "--json")
-    return json.loads(done.stdout)["secret"]
+    return json.loads(done.stdout)["secret"] if done.returncode == 0 else None
