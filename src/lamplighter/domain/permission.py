@@ -11,8 +11,10 @@ from lamplighter.errors import Code, ForbiddenError
 
 
 class Rank(StrEnum):
-    """What a caller is. `client` speaks MCP from outside any session, with no known agent above it. `unknown` cannot be told
-    from a process that escaped a session; `nobody` is gone or unreadable."""
+    """What a caller is. `unknown` cannot be told from a process that escaped a session; `nobody` is gone or unreadable.
+
+    `client` is an MCP client in no session and with no known agent above it, `token` whoever has that token.
+    """
 
     OPERATOR = "operator"
     SESSION = "session"
@@ -32,6 +34,7 @@ class Act(StrEnum):
     PROTECT = "protect"
     UNPROTECT = "unprotect"
     ADOPT = "adopt"
+    APPROVE = "approve"
     PRUNE = "prune"
     DOWN = "down"
     DOWN_ALL = "down --all"
@@ -51,8 +54,10 @@ OPERATOR = Caller(Rank.OPERATOR, "operator")
 NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
-_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT})
+_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE})
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
+_BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
+_MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
 
 
 def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str], attached: int = 0) -> None:
@@ -63,6 +68,14 @@ def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str],
         raise ForbiddenError(
             Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value
         )
+
+
+def may_ask(caller: Caller, act: Act, target: Session, line: Iterable[str], attached: int = 0) -> bool:
+    """Whether the operator's word would do: nothing stands in the way but that the session is beyond the caller."""
+    if caller.rank not in _MAY_ASK or act not in _BY_APPROVAL:
+        return False
+    found = list(line)
+    return _problem(caller, act, target, found, attached) == _beyond(caller, target, found, attached)
 
 
 def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], attached: int) -> str | None:

@@ -39,6 +39,7 @@ class Execution:
             )
         check(call.caller, Act.READ, None, [])
         request = operation.parse(arguments)
+        _describe(call, operation, request)
         if not operation.changes:
             return (await operation.run(call, request)).model_dump_json()
         if not call.key or len(call.key) > _KEY_LENGTH:
@@ -64,8 +65,11 @@ class Execution:
         call.repeated = kept is not None
         try:
             result = (await operation.run(call, request)).model_dump_json()
-        except LampError:
+        except LampError as error:
             await self.app.store.write(lambda db: calls.release(db, call.key))
+            if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
+                # Found out before anything was done, so the operator's word still stands.
+                await self.app.approvals.give_back(call.wish)
             raise
         await self.app.store.write(lambda db: calls.finish(db, call.key, result))
         return result
@@ -91,3 +95,12 @@ class Execution:
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS
         await self.app.store.write(lambda db: calls.forget_before(db, before))
+
+
+def _describe(call: Call, operation: Operation, request: Request) -> None:
+    """What the operator is asked about, should the call need that: every argument, also those left to their defaults."""
+    call.operation = operation.name
+    call.approvable = "approval" in operation.request.model_fields
+    if call.approvable:
+        call.arguments = request.model_dump(mode="json")
+        call.approval = call.arguments["approval"]

@@ -23,12 +23,14 @@ class Status(Result):
     ended: int = Field(description="sessions that are kept in the store")
     guarantee: str = Field(description="what a kill proves here")
     caller: str = Field(description="who you are to the daemon")
+    approvals: int = Field(description="requests of agents that wait for the operator")
 
 
 @operation(command="status", group="machine")
 async def get_status(call: Call, _: Nothing) -> Status:
     """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
-    return Status.model_validate(await call.app.host.status(call.caller))
+    found = await call.app.host.status(call.caller)
+    return Status.model_validate({**found, "approvals": await call.app.approvals.waiting()})
 
 
 class Check(Result):

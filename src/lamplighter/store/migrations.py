@@ -81,6 +81,27 @@ MIGRATIONS: list[str] = [
         PRIMARY KEY (plan, session)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY,
+        caller TEXT NOT NULL,
+        rank TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        session TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        why TEXT NOT NULL,
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        arguments TEXT,
+        state TEXT NOT NULL,
+        decided_by TEXT,
+        decided_at REAL,
+        used_at REAL,
+        key TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_caller ON approvals (caller, expires_at);
+    CREATE INDEX approvals_expires ON approvals (expires_at);
+    """,
 ]
 
 

@@ -22,6 +22,8 @@ _METAVARS = {
     "session": "ID",
     "selection": "SELECTION",
     "apply": "PLAN",
+    "approval": "REQUEST",
+    "request": "REQUEST",
     "parent": "ID",
     "command": "COMMAND…",
     "since": "CURSOR",

@@ -28,6 +28,7 @@ _VIEWS = {
     "end": "endings:ended",
     "kill": "endings:ended",
     "cleanup": "cleanup:plan",
+    "approve": "approvals:listed",
     "down": "endings:down",
     "up": "machine:status",
     "status": "machine:status",

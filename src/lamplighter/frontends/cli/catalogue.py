@@ -23,6 +23,7 @@ _ORDER = (
     "end",
     "kill",
     "cleanup",
+    "approve",
     "protect",
     "adopt",
     "up",
@@ -103,6 +104,9 @@ _DETACH = _option(
 _YES = _option("yes", "--yes", "with --all: do not ask")
 _YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 
+_GRANT = _option("yes", "--yes", "grant it, and do not ask")
+_REFUSE = _option("refuse", "--refuse", "refuse it, and do not ask")
+
 _FOREGROUND = _option(
     "foreground", "--foreground", "stay until the daemon is told to go, as a service manager wants it"
 )
@@ -114,6 +118,7 @@ INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "approve": (_GRANT, _REFUSE, _KEY),
     "attach": (_DETACH,),
     "cleanup": (_YES_APPLY,),
     "down": (_YES,),

@@ -25,6 +25,7 @@ _OWN_WAY = {
     "read": "follow:read",
     "wait": "ask:wait",
     "cleanup": "cleanup:cleanup",
+    "approve": "approve:approve",
     "attach": "attach:attach",
     "run": "run:run",
     "install": "install:install",

@@ -11,6 +11,8 @@ _MARKS = {"ok": ("ok", "good"), "note": ("note", "warn"), "bad": ("BAD", "bad")}
 
 
 def status(result: dict[str, Any]) -> list[Block]:
+    waiting = result.get("approvals", 0)
+    asked = f"{counted(waiting, 'request')} for you: lamp approve"
     return facts(
         [
             ("daemon", (f"running, process {result['pid']}, version {clean(result['version'])}", "good")),
@@ -20,6 +22,7 @@ def status(result: dict[str, Any]) -> list[Block]:
             ("guarantee", clean(result["guarantee"])),
             ("state in", clean(result["home"])),
             ("you are", clean(result["caller"])),
+            *([("asked", (asked, "warn"))] if waiting else []),
         ]
     )
 
