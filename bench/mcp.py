@@ -5,6 +5,8 @@ The daemon runs and has served a client before: that is how agents find it.
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +15,10 @@ from pathlib import Path
 
 from bench.accounts import cpu_of, memory_of
 from bench.lamps import Lamps, lamps
-from bench.mcp_wire import BRIDGE, ECHO, Piped
+from bench.mcp_wire import BRIDGE, ECHO, Piped, Posted
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
+from lamplighter.testing.processes import wait_until
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PEER = "the SDK's echo server"
@@ -26,13 +29,15 @@ Caller = Callable[[], object]
 
 
 def measure(scale: Scale) -> Iterator[Row]:
-    with lamps() as ours, ExitStack() as stack:
+    with lamps(LAMPLIGHTER_HTTP_PORT="0") as ours:
         ours.start_many(scale.neighbours)
-        bridge = stack.enter_context(_greeted(ours, BRIDGE))
-        yield from _starts(scale, ours)
-        echo = stack.enter_context(_greeted(ours, ECHO))
-        name = f"list_sessions of {scale.neighbours} over stdio"
-        yield from _calls(scale, ours, name, _listing(bridge, scale.neighbours), _echoing(echo), echo.process.pid)
+        with _greeted(ours, BRIDGE) as bridge, _greeted(ours, ECHO) as echo:
+            yield from _starts(scale, ours)
+            yield from _calls(
+                scale, ours, "stdio", _listing(bridge, scale.neighbours), _echoing(echo), echo.process.pid
+            )
+        with _posted(ours) as door, _posted_echo() as (echo, pid):
+            yield from _calls(scale, ours, "HTTP", _listing(door, scale.neighbours), _echoing(echo), pid)
     with lamps() as ours:
         ours.start_many(scale.neighbours)
         yield from _crowd(scale, ours)
@@ -43,6 +48,34 @@ def _greeted(ours: Lamps, command: tuple[str, ...]) -> Generator[Piped]:
     with closing(Piped(command, {**ours.engine.environment, "PYTHONPATH": str(_ROOT)})) as made:
         made.greet()
         yield made
+
+
+@contextmanager
+def _posted(ours: Lamps) -> Generator[Posted]:
+    token = ours.warm.call("create_token", name="bench", scope="read")
+    with closing(Posted(int(token["url"].split(":")[2].partition("/")[0]), token=token["secret"])) as made:
+        made.greet()
+        yield made
+
+
+@contextmanager
+def _posted_echo() -> Generator[tuple[Posted, int]]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([*ECHO, str(port)], cwd=_ROOT, stdin=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _listens(port), 30.0)
+        with closing(Posted(port)) as made:
+            made.greet()
+            yield made, process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 # -- from nothing to the first answer
@@ -73,19 +106,20 @@ def _start(ours: Lamps, command: tuple[str, ...]) -> tuple[float, float, float]:
 # -- a call
 
 
-def _listing(server: Piped, number: int) -> Caller:
+def _listing(server: Piped | Posted, number: int) -> Caller:
     found = server.call("list_sessions", selection=_SELECTION)["structuredContent"]["sessions"]
     if len(found) != number:
         raise RuntimeError(f"{len(found)} sessions were listed, and there are {number}")
     return lambda: server.call("list_sessions", selection=_SELECTION)
 
 
-def _echoing(server: Piped) -> Caller:
+def _echoing(server: Piped | Posted) -> Caller:
     return lambda: server.call("echo", text="hello")
 
 
-def _calls(scale: Scale, ours: Lamps, name: str, mine: Caller, its: Caller, peer: int) -> Iterator[Row]:
+def _calls(scale: Scale, ours: Lamps, way: str, mine: Caller, its: Caller, peer: int) -> Iterator[Row]:
     """Both in turn; the first of each is not counted."""
+    name = f"list_sessions of {scale.neighbours} over {way}"
     mine(), its()
     times: tuple[list[float], list[float]] = ([], [])
     daemon = ours.daemon()

@@ -1,4 +1,4 @@
-"""The SDK's own client, in both eras, over `lamp mcp` and over HTTP: the tools of every toolset, and a whole round of the core."""
+"""The SDK's own client, in both eras, over `lamp mcp` and over HTTP: every toolset is listed, the core goes a whole round."""
 
 from __future__ import annotations
 
