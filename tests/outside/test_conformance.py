@@ -49,6 +49,8 @@ def test_the_requirements_of_a_revision(reach: Reach, tmp_path: Path, revision: 
     asked = ("server", "--url", reach.url("everything"), "--requirements", revision, "-o", str(tmp_path))
     done = reach.node("conformance", *asked, NODE_OPTIONS=f"--import={HERE / 'node' / 'bearer.mjs'}")
     checks = checks_of(tmp_path)
-    assert failures(checks, expected) == set(expected), done.stdout[-6000:] + done.stderr[-2000:]
+    failed = failures(checks, expected)
+    wrong = {"not listed": sorted(failed - set(expected)), "listed in vain": sorted(set(expected) - failed)}
+    assert failed == set(expected), f"{wrong}\n{done.stdout[-6000:]}{done.stderr[-2000:]}"
     passed = sum(statuses == ["SUCCESS"] for made in checks.values() for statuses in made.values())
     assert passed >= least, f"only {passed} checks were made: {done.stdout[-3000:]}"
