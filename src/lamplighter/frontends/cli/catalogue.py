@@ -114,6 +114,19 @@ _DRY = _option("dry_run", "--dry-run", "show what would be written and run, and 
 _NO_START = _option("no_start", "--no-start", "service: the file alone, nothing is run; for images and dotfiles")
 _SHELL = _option("shell", "--shell", "completion: for this shell (default: yours, to uninstall all)", "string", None)
 
+_TOOLS = _option(
+    "tools", "--tools", "which tools: the core, or those of another server, for its users", "string", "core"
+)
+_PRINT_CONFIG = _option(
+    "print_config",
+    "--print-config",
+    "print what to paste into this client's configuration, and do nothing else",
+    "string",
+    None,
+)
+
+TOOLSETS = ("core", "openclaw", "tmux", "kiro")
+MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
@@ -122,6 +135,7 @@ CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "attach": (_DETACH,),
     "cleanup": (_YES_APPLY,),
     "down": (_YES,),
+    "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
     "up": (_FOREGROUND,),
     "install": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
     "uninstall": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
@@ -196,6 +210,18 @@ def _for_the_user() -> list[dict[str, Any]]:
             "positional": ["target"],
             "summary": "Take away what install wrote, and put back what was there before.",
             "details": "A file of ours that was edited by hand is kept beside it. What is not ours is left alone.",
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "mcp",
+            "fields": [],
+            "positional": [],
+            "summary": "Serve agents over MCP on standard input and output; this is what their configuration starts.",
+            "details": (
+                "A small bridge to the daemon, which is started if need be and may be stopped or upgraded at any time: it "
+                "connects again, and no call is carried out twice. It ends when its client does. Who the agent is, the kernel "
+                "says; what it may do is what it may do anywhere."
+            ),
         },
         {
             **_OF_THE_CLIENT,

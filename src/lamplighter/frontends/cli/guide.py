@@ -53,6 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
     "uninstall": ("lamp uninstall service",),
     "completion": ("lamp completion bash",),
+    "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),
 }
 
 _SELECTION = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
+from lamplighter.frontends.mcp.core.reading import SessionResources
 from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
 from lamplighter.frontends.mcp.core.starting import START_SESSION
 from lamplighter.frontends.mcp.core.talking import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
@@ -26,4 +27,5 @@ TOOLSET = Toolset(
         KILL_SESSION,
         CLEANUP_SESSIONS,
     ),
+    resources=SessionResources,
 )

@@ -110,10 +110,17 @@ async def get_session(conversation: Conversation, request: Request) -> Answer:
     NOT_FOUND; AMBIGUOUS when several ids begin so.
     """
     found = await conversation.operate("get_session", session=getattr(request, "session", ""))
+    return Answer(
+        detailed(found), f"{found['name']} ({found['id']}) is {found['state']}, {found['verdict']}: {_said(found)}"
+    )
+
+
+def detailed(found: dict[str, Any]) -> dict[str, Any]:
+    """One session in full, as far as it can be read."""
     tree = [{name: row[name] for name in _OF_A_PROCESS} for row in found["tree"][:_MOST_PROCESSES]]
     for row in tree:
         row["command"] = cut(str(row["command"]), 120)
-    structured = {
+    return {
         **{name: found[name] for name in (*Detail.model_fields, *_ALSO) if name in found},
         **brief(found),
         "command": [cut(word) for word in found["command"][:50]],
@@ -122,9 +129,6 @@ async def get_session(conversation: Conversation, request: Request) -> Answer:
         "tree_left_out": len(found["tree"]) - len(tree),
         "ending": _ending(found["ending"]),
     }
-    return Answer(
-        structured, f"{found['name']} ({found['id']}) is {found['state']}, {found['verdict']}: {_said(found)}"
-    )
 
 
 def _said(found: dict[str, Any]) -> str:
