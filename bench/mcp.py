@@ -8,9 +8,11 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.accounts import cpu_of, memory_of
@@ -28,41 +30,59 @@ _SELECTION = "state:running"
 Caller = Callable[[], object]
 
 
+@dataclass(frozen=True)
+class Pair:
+    """One call of ours and the peer's echo, over the same way."""
+
+    way: str
+    mine: Caller
+    its: Caller
+    peer: int
+    peer_name: str
+    target: Target | None
+
+
 def measure(scale: Scale) -> Iterator[Row]:
     with lamps(LAMPLIGHTER_HTTP_PORT="0") as ours:
         ours.start_many(scale.neighbours)
-        with _greeted(ours, BRIDGE) as bridge, _greeted(ours, ECHO) as echo:
-            yield from _starts(scale, ours)
-            yield from _calls(
-                scale, ours, "stdio", _listing(bridge, scale.neighbours), _echoing(echo), echo.process.pid
-            )
-        with _posted(ours) as door, _posted_echo() as (echo, pid):
-            yield from _calls(scale, ours, "HTTP", _listing(door, scale.neighbours), _echoing(echo), pid)
+        yield from _starts(scale, ours)
+        for pair in _pairs(ours, scale.neighbours):
+            yield from _calls(scale, ours, pair)
     with lamps() as ours:
         ours.start_many(scale.neighbours)
         yield from _crowd(scale, ours)
 
 
+def _pairs(ours: Lamps, number: int) -> Iterator[Pair]:
+    twice = Target(2.0, of_ratio=True)
+    with _greeted(ours, BRIDGE) as bridge, _greeted(ours, ECHO) as echo:
+        yield Pair("stdio", _listing(bridge, number), _echoing(echo), echo.process.pid, f"{_PEER}, echo", twice)
+    for mode, target in (("", twice), ("json", None)):
+        with _posted(ours) as door, _posted_echo(mode) as (echo, pid):
+            name = f"{_PEER}, echo{', json_response' if mode else ''}"
+            yield Pair("HTTP", _listing(door, number), _echoing(echo), pid, name, target)
+
+
 @contextmanager
 def _greeted(ours: Lamps, command: tuple[str, ...]) -> Generator[Piped]:
-    with closing(Piped(command, {**ours.engine.environment, "PYTHONPATH": str(_ROOT)})) as made:
+    with closing(Piped(command, ours.engine.environment, _ROOT)) as made:
         made.greet()
         yield made
 
 
 @contextmanager
 def _posted(ours: Lamps) -> Generator[Posted]:
-    token = ours.warm.call("create_token", name="bench", scope="read")
+    token = ours.warm.call("create_token", name=f"bench-{uuid.uuid4().hex[:8]}", scope="read")
     with closing(Posted(int(token["url"].split(":")[2].partition("/")[0]), token=token["secret"])) as made:
         made.greet()
         yield made
 
 
 @contextmanager
-def _posted_echo() -> Generator[tuple[Posted, int]]:
+def _posted_echo(mode: str) -> Generator[tuple[Posted, int]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen([*ECHO, str(port)], cwd=_ROOT, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen([*ECHO, str(port), *mode.split()], cwd=_ROOT, stdin=subprocess.DEVNULL)
     try:
         wait_until(lambda: _listens(port), 30.0)
         with closing(Posted(port)) as made:
@@ -117,23 +137,24 @@ def _echoing(server: Piped | Posted) -> Caller:
     return lambda: server.call("echo", text="hello")
 
 
-def _calls(scale: Scale, ours: Lamps, way: str, mine: Caller, its: Caller, peer: int) -> Iterator[Row]:
+def _calls(scale: Scale, ours: Lamps, pair: Pair) -> Iterator[Row]:
     """Both in turn; the first of each is not counted."""
-    name = f"list_sessions of {scale.neighbours} over {way}"
-    mine(), its()
+    daemon, calls = ours.daemon(), (pair.mine, pair.its)
     times: tuple[list[float], list[float]] = ([], [])
-    daemon = ours.daemon()
-    before = cpu_of(daemon), cpu_of(peer)
+    for call in calls:
+        call()
+    before = [cpu_of(daemon), cpu_of(pair.peer)]
     for _ in range(scale.mcp_calls):
-        for call, values in zip((mine, its), times, strict=True):
+        for call, values in zip(calls, times, strict=True):
             began = time.perf_counter()
             call()
             values.append((time.perf_counter() - began) * 1000)
-    used = [
-        (now - then) * 1000 / scale.mcp_calls for now, then in zip((cpu_of(daemon), cpu_of(peer)), before, strict=True)
-    ]
-    yield Row(name, Sample(times[0], "ms"), Sample(times[1], "ms"), f"{_PEER}, echo", Target(2.0, of_ratio=True))
-    yield Row(f"{name}, CPU of the server", Sample(used[:1], "ms"), Sample(used[1:], "ms"), f"{_PEER}, echo")
+    mine, its = (
+        (cpu_of(pid) - then) * 1000 / scale.mcp_calls for pid, then in zip((daemon, pair.peer), before, strict=True)
+    )
+    name = f"list_sessions of {scale.neighbours} over {pair.way}"
+    yield Row(name, Sample(times[0], "ms"), Sample(times[1], "ms"), pair.peer_name, pair.target)
+    yield Row(f"{name}, CPU of the server", Sample([mine], "ms"), Sample([its], "ms"), pair.peer_name)
 
 
 # -- many at once

@@ -1,6 +1,6 @@
-"""The peer of the MCP measurements: the SDK's own server with one trivial tool. `python -m bench.mcp_echo [PORT]`.
+"""The peer of the MCP measurements: the SDK's own server with one trivial tool. `python -m bench.mcp_echo [PORT [json]]`.
 
-Over standard input and output, or over HTTP on the port.
+Over standard input and output, or over HTTP on the port: with event streams, or with plain bodies.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def echo(text: str) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]), json_response=True)
+        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]), json_response="json" in sys.argv)
     else:
         server.run("stdio")

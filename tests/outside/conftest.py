@@ -72,8 +72,8 @@ class Reach:
 @pytest.fixture(scope="module")
 def reach() -> Iterator[Reach]:
     """With a token for everything, and one toolset more: what the conformance suite asks for."""
-    served = str(HERE / "served")
-    with engine(LAMPLIGHTER_HTTP_PORT="0", PYTHONPATH=served) as made:
+    path = os.pathsep.join(filter(None, (str(HERE / "served"), os.environ.get("PYTHONPATH"))))
+    with engine(LAMPLIGHTER_HTTP_PORT="0", PYTHONPATH=path) as made:
         made.call("list_sessions")
         yield Reach(made, _token(made))
 

@@ -21,7 +21,9 @@ def inspect(reach: Reach, way: str, tools: str, era: str, *arguments: str) -> tu
         done = reach.node("mcp-inspector", "--cli", *given, *options, "--", *reach.command(tools))
     else:
         header = f"Authorization: Bearer {reach.token}"
-        done = reach.node("mcp-inspector", "--cli", reach.url(tools), "--transport", "http", *options, "--header", header)
+        done = reach.node(
+            "mcp-inspector", "--cli", reach.url(tools), "--transport", "http", *options, "--header", header
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout), done.stderr
 
