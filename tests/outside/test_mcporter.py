@@ -12,8 +12,6 @@ from lamplighter.frontends.mcp.toolsets import TOOLSETS, load
 if TYPE_CHECKING:
     from conftest import Reach
 
-WAYS = ["stdio", "http"]
-
 
 def server(reach: Reach, way: str, tools: str) -> list[str]:
     if way == "http":
@@ -30,8 +28,7 @@ def call(reach: Reach, way: str, tool: str, **arguments: Any) -> tuple[int, dict
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("tools", TOOLSETS)
+@pytest.mark.parametrize(("tools", "way"), [("core", "http"), *((tools, "stdio") for tools in TOOLSETS)])
 def test_every_toolset_is_listed(reach: Reach, tools: str, way: str) -> None:
     done = reach.node("mcporter", "list", *server(reach, way, tools), "--name", "lamp", "--json", "--exit-code")
     assert done.returncode == 0, done.stdout + done.stderr
