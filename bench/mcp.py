@@ -164,22 +164,25 @@ def _crowd(scale: Scale, ours: Lamps) -> Iterator[Row]:
     """Waves of bridges that connect, call and leave. The first has made what is made once."""
     errors: list[float] = []
     rates: list[float] = []
+    full: list[float] = []
     sizes: list[float] = []
     for _ in range(scale.crowd_waves + 1):
-        failed, rate = _wave(scale, ours)
+        failed, rate, size = _wave(scale, ours)
         errors.append(failed)
         rates.append(rate)
+        full.append(size)
         ours.rest()
-        sizes.append(memory_of(ours.daemon())["Pss"] / _MEGABYTE)
+        sizes.append(_size(ours))
     name = f"{scale.crowd_bridges} bridges × {scale.crowd_calls} calls at once"
     yield Row(f"{name}: failed", Sample(errors, "errors"), None, "", Target(0))
     yield Row(f"{name}: calls a second", Sample(rates[1:], "calls/s"))
+    yield Row(f"{name}: PSS of the daemon with all of them connected", Sample(full, "MB"))
     yield Row(f"{name}: PSS of the daemon after it", Sample(sizes[1:], "MB"), Sample(sizes[:1], "MB"),
               "itself, after the first time", Target(_FLAT, of_ratio=True))  # fmt: skip
 
 
-def _wave(scale: Scale, ours: Lamps) -> tuple[int, float]:
-    """How many calls failed, and how many a second succeeded while all of them called."""
+def _wave(scale: Scale, ours: Lamps) -> tuple[int, float, float]:
+    """How many calls failed, how many a second succeeded while all of them called, and what the daemon held then."""
     with ExitStack() as stack, ThreadPoolExecutor(scale.crowd_bridges) as pool:
         crowd = list(pool.map(lambda _: Piped(BRIDGE, ours.engine.environment), range(scale.crowd_bridges)))
         for bridge in crowd:
@@ -188,7 +191,11 @@ def _wave(scale: Scale, ours: Lamps) -> tuple[int, float]:
         began = time.perf_counter()
         failed = sum(pool.map(lambda bridge: _failures(bridge, scale.crowd_calls), crowd))
         taken = time.perf_counter() - began
-    return failed, (scale.crowd_bridges * scale.crowd_calls - failed) / taken
+        return failed, (scale.crowd_bridges * scale.crowd_calls - failed) / taken, _size(ours)
+
+
+def _size(ours: Lamps) -> float:
+    return memory_of(ours.daemon())["Pss"] / _MEGABYTE
 
 
 def _failures(bridge: Piped, number: int) -> int:

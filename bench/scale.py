@@ -33,7 +33,7 @@ class Scale:
     mcp_calls: int = 300
     crowd_bridges: int = 50
     crowd_calls: int = 100
-    crowd_waves: int = 3
+    crowd_waves: int = 2
     seconds: float = 600.0  # for the whole run
 
 
@@ -62,7 +62,7 @@ QUICK = Scale(
     mcp_calls=100,
     crowd_bridges=20,
     crowd_calls=20,
-    crowd_waves=2,
+    crowd_waves=1,
     seconds=90.0,
 )
 TINY = Scale(

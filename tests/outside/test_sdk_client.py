@@ -99,3 +99,24 @@ def test_what_is_wrong_is_told_by_the_tool(reach: Reach, way: str, era: str) -> 
         assert await structured(client, "list_sessions", selection="state:running") == before
 
     conversation(reach, way, era, "core", talk)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_daemon_is_killed_in_the_middle_of_a_call(reach: Reach, era: str) -> None:
+    """The client is not told, and need not be: the call has its answer, and so has the next."""
+
+    async def talk(client: Client) -> None:
+        started = await structured(client, "start_session", command=["cat"], name=f"killed-{era}", cwd="/")
+        session, since = started["id"], 0
+        for word in ("before", "between"):
+            waiting = asyncio.create_task(
+                structured(client, "wait_session", session=session, until=f"text={word}", since=since, timeout="50s")
+            )
+            await structured(client, "get_session", session=session)  # so the wait, sent before it, is under way
+            await asyncio.to_thread(reach.engine.kill, reach.engine.daemon())
+            since = (await structured(client, "send_input", session=session, text=word))["cursor"]
+            assert (await waiting)["met"].startswith("text")
+        ended = await structured(client, "end_session", session=session)
+        assert ended["state"] == "ended"
+
+    conversation(reach, "stdio", era, "core", talk)
