@@ -10,8 +10,9 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import PromptsListChanged, SubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 
 Context = ServerRequestContext[Any, Any]
 Result = types.CallToolResult | types.InputRequiredResult
@@ -19,8 +20,6 @@ Handler = Callable[[Context, types.CallToolRequestParams], Awaitable[Result]]
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
-
-BUS = InMemorySubscriptionBus()
 
 
 def said(text: str) -> types.CallToolResult:
@@ -94,14 +93,21 @@ async def missing_capability(context: Context, _: types.CallToolRequestParams) -
     return said("the client can sample")
 
 
-async def tools_changed(_: Context, __: types.CallToolRequestParams) -> Result:
-    await BUS.publish(ToolsListChanged())
-    return said("told")
+def changed(bus: SubscriptionBus, event: ToolsListChanged | PromptsListChanged) -> Handler:
+    """A tool after which this is told to those who listen."""
+
+    async def tell(_: Context, __: types.CallToolRequestParams) -> Result:
+        await bus.publish(event)
+        return said("told")
+
+    return tell
 
 
-async def prompts_changed(_: Context, __: types.CallToolRequestParams) -> Result:
-    await BUS.publish(PromptsListChanged())
-    return said("told")
+def triggers(bus: SubscriptionBus) -> dict[str, tuple[Handler, dict[str, Any]]]:
+    return {
+        "test_trigger_tool_change": (changed(bus, ToolsListChanged()), _closed()),
+        "test_trigger_prompt_change": (changed(bus, PromptsListChanged()), _closed()),
+    }
 
 
 async def nothing(_: Context, __: types.CallToolRequestParams) -> Result:
@@ -113,8 +119,6 @@ def _argument(params: types.CallToolRequestParams, name: str) -> str:
 
 
 async def _ask(context: Context, request: Any, result: Any) -> Any:
-    from mcp.shared.message import ServerMessageMetadata
-
     beside = ServerMessageMetadata(related_request_id=context.request_id)
     return await context.session.send_request(request, result, metadata=beside)
 
@@ -170,8 +174,6 @@ TOOLS: dict[str, tuple[Handler, dict[str, Any]]] = {
     "test_elicitation_sep1034_defaults": (elicitation({"type": "object", "properties": _DEFAULTS}), _closed()),
     "test_elicitation_sep1330_enums": (elicitation({"type": "object", "properties": _ENUMS}), _closed()),
     "test_missing_capability": (missing_capability, _closed()),
-    "test_trigger_tool_change": (tools_changed, _closed()),
-    "test_trigger_prompt_change": (prompts_changed, _closed()),
     "json_schema_2020_12_tool": (nothing, _EVERY_KEYWORD),
     "test_x_mcp_header": (nothing, _closed(region={"type": "string", "x-mcp-header": "Region"})),
 }

@@ -1,12 +1,12 @@
-"""What the conformance suite reads: resources, prompts, completions.
+"""What the conformance suite reads and ours has not: a picture, prompts, completions.
 
 Knows the addresses, names and texts that the suite asks for.
 """
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -14,46 +14,31 @@ from mcp.shared.exceptions import MCPError
 from everything import rounds
 from everything.contents import PIXEL, Context, enclosed, picture
 
-_TEMPLATE = "test://template/{id}/data"
-_TEXTS = {
-    "test://static-text": "This is the content of the static text resource.",
-    "test://watched-resource": "Somebody looks at this.",
-}
+Handler = Callable[[Any, Any], Awaitable[Any]]
+
+_PICTURE = "test://static-binary"
 
 
-async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-    addresses = [*_TEXTS, "test://static-binary"]
-    return types.ListResourcesResult(
-        resources=[types.Resource(uri=uri, name=uri.rpartition("/")[2], description="to be read") for uri in addresses]
-    )
+def list_resources(ours: Handler) -> Handler:
+    one = types.Resource(uri=_PICTURE, name="static-binary", description="to be read", mime_type="image/png")
+
+    async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListResourcesResult:
+        found = await ours(context, params)
+        return found.model_copy(update={"resources": [*found.resources, one]})
+
+    return listed
 
 
-async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-    template = types.ResourceTemplate(uri_template=_TEMPLATE, name="template", description="one for each id")
-    return types.ListResourceTemplatesResult(resource_templates=[template])
+def read_resource(ours: Handler) -> Handler:
+    """Ours are texts; the suite wants a picture too."""
 
+    async def read(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        if params.uri != _PICTURE:
+            return await ours(context, params)
+        content = types.BlobResourceContents(uri=_PICTURE, mime_type="image/png", blob=PIXEL)
+        return types.ReadResourceResult(contents=[content])
 
-async def read(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    uri = params.uri
-    if uri == "test://static-binary":
-        return types.ReadResourceResult(
-            contents=[types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)]
-        )
-    if uri in _TEXTS:
-        return _text(uri, "text/plain", _TEXTS[uri])
-    if found := re.fullmatch(r"test://template/([^/]+)/data", uri):
-        number = found[1]
-        document = {"id": number, "templateTest": True, "data": f"Data for ID: {number}"}
-        return _text(uri, "application/json", json.dumps(document))
-    raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
-
-
-async def subscribe(_: Context, __: types.SubscribeRequestParams) -> types.EmptyResult:
-    return types.EmptyResult()
-
-
-async def unsubscribe(_: Context, __: types.UnsubscribeRequestParams) -> types.EmptyResult:
-    return types.EmptyResult()
+    return read
 
 
 async def set_level(_: Context, __: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -104,10 +89,6 @@ _PROMPTS: dict[str, tuple[str, ...]] = {
     "test_prompt_with_image": (),
     "test_input_required_result_prompt": (),
 }
-
-
-def _text(uri: str, mime_type: str, text: str) -> types.ReadResourceResult:
-    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
 def _words(text: str) -> types.TextContent:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler
 
 from everything import contents, reading, rounds
 from everything.toolset import TOOLSET
@@ -20,7 +19,6 @@ from lamplighter.frontends.mcp.toolset import Toolset
 if TYPE_CHECKING:
     from lamplighter.app import App
 
-BESIDE = {**contents.TOOLS, **rounds.TOOLS}
 _build = ours.build
 
 
@@ -31,9 +29,11 @@ def build(app: App, toolset: Toolset) -> Server[Any]:
 
 def extended(server: Server[Any]) -> Server[Any]:
     list_ours, call_ours = _handler(server, "tools/list"), _handler(server, "tools/call")
+    bus = _handler(server, "subscriptions/listen").__self__.bus  # whoever listens to us hears of what the suite changes
+    beside = {**contents.TOOLS, **rounds.TOOLS, **contents.triggers(bus)}
     listed = [
         types.Tool(name=name, description="For the conformance suite.", input_schema=schema)
-        for name, (_, schema) in BESIDE.items()
+        for name, (_, schema) in beside.items()
     ]
 
     async def list_tools(context: contents.Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
@@ -41,17 +41,13 @@ def extended(server: Server[Any]) -> Server[Any]:
         return found.model_copy(update={"tools": [*found.tools, *listed]})
 
     async def call_tool(context: contents.Context, params: types.CallToolRequestParams) -> contents.Result:
-        return await (BESIDE[params.name][0] if params.name in BESIDE else call_ours)(context, params)
+        return await (beside[params.name][0] if params.name in beside else call_ours)(context, params)
 
     for method, parameters, handler in (
         ("tools/list", types.PaginatedRequestParams, list_tools),
         ("tools/call", types.CallToolRequestParams, call_tool),
-        ("resources/list", types.PaginatedRequestParams, reading.list_resources),
-        ("resources/templates/list", types.PaginatedRequestParams, reading.list_templates),
-        ("resources/read", types.ReadResourceRequestParams, reading.read),
-        ("resources/subscribe", types.SubscribeRequestParams, reading.subscribe),
-        ("resources/unsubscribe", types.UnsubscribeRequestParams, reading.unsubscribe),
-        ("subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(contents.BUS)),
+        ("resources/list", types.PaginatedRequestParams, reading.list_resources(_handler(server, "resources/list"))),
+        ("resources/read", types.ReadResourceRequestParams, reading.read_resource(_handler(server, "resources/read"))),
         ("prompts/list", types.PaginatedRequestParams, reading.list_prompts),
         ("prompts/get", types.GetPromptRequestParams, reading.get_prompt),
         ("completion/complete", types.CompleteRequestParams, reading.complete),
