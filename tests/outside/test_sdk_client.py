@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -22,7 +23,9 @@ ERAS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28", "auto": "2026-07-28"
 """How the client is told to connect, and what both then speak."""
 
 
-def conversation(reach: Reach, way: str, era: str, tools: str, talk: Callable[[Client], Awaitable[None]]) -> None:
+def conversation(
+    reach: Reach, way: str, era: str, tools: str, talk: Callable[[Client], Awaitable[None]], **callbacks: Any
+) -> None:
     """One client, connected this way, for as long as it talks."""
 
     async def connected() -> None:
@@ -34,7 +37,7 @@ def conversation(reach: Reach, way: str, era: str, tools: str, talk: Callable[[C
                 headers = {"Authorization": f"Bearer {reach.token}"}
                 http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
                 server = streamable_http_client(reach.url(tools), http_client=http)
-            client = await stack.enter_async_context(Client(server, mode=era))
+            client = await stack.enter_async_context(Client(server, mode=era, **callbacks))
             assert client.protocol_version == ERAS[era]
             await talk(client)
 
@@ -99,6 +102,49 @@ def test_what_is_wrong_is_told_by_the_tool(reach: Reach, way: str, era: str) -> 
         assert await structured(client, "list_sessions", selection="state:running") == before
 
     conversation(reach, way, era, "core", talk)
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_resource_tells_of_its_change(reach: Reach, way: str) -> None:
+    """In the way of 2026-07-28: a stream of what one listens to."""
+
+    async def talk(client: Client) -> None:
+        session = (await structured(client, "start_session", command=["cat"], name=f"heard-{way}", cwd="/"))["id"]
+        uri = f"session://{session}/output"
+        async with client.listen(resource_subscriptions=[uri]) as heard:
+            await structured(client, "send_input", session=session, text="a word")
+            event = await anext(aiter(heard))
+            assert event.uri == uri
+        read = await client.read_resource(uri)
+        assert "a word" in read.contents[0].text
+        await structured(client, "end_session", session=session)
+
+    conversation(reach, way, "2026-07-28", "core", talk)
+
+
+@pytest.mark.filterwarnings("ignore:resources/.*subscribe is removed")
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_resource_tells_of_its_change_to_older_clients(reach: Reach, way: str) -> None:
+    """Subscribed once, told until unsubscribed."""
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            heard.put_nowait(str(message.params.uri))
+
+    async def talk(client: Client) -> None:
+        session = (await structured(client, "start_session", command=["cat"], name=f"told-{way}", cwd="/"))["id"]
+        uri = f"session://{session}/output"
+        await client.subscribe_resource(uri)
+        for word in ("one", "two"):
+            while not heard.empty():
+                heard.get_nowait()
+            await structured(client, "send_input", session=session, text=word)
+            assert await asyncio.wait_for(heard.get(), 20) == uri
+        await client.unsubscribe_resource(uri)
+        await structured(client, "end_session", session=session)
+
+    conversation(reach, way, "legacy", "core", talk, message_handler=hear)
 
 
 @pytest.mark.parametrize("era", ERAS)
