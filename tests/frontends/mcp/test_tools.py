@@ -54,7 +54,9 @@ def test_every_tool_is_made_from_its_operation() -> None:
         operation = OPERATIONS[tool.name]
         assert tool.hints.read_only is not operation.changes, tool.name
         own = set(tool.input_schema["properties"]) - {"after", "limit"}
-        assert own <= set(operation.request.model_fields), f"{tool.name} has {own - set(operation.request.model_fields)}"
+        assert own <= set(operation.request.model_fields), (
+            f"{tool.name} has {own - set(operation.request.model_fields)}"
+        )
 
 
 def test_each_description_names_its_neighbours() -> None:
