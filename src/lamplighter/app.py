@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from lamplighter.clock import Clock, RealClock
-from lamplighter.domain.permission import DAEMON, Act, Caller, check, may_ask
+from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, may_ask
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.adoption import Adoption
@@ -17,6 +17,7 @@ from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
@@ -26,6 +27,7 @@ from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
@@ -62,6 +64,7 @@ class App:
         self.callers = Callers(self.fleet, self.keeping)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
+        self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
@@ -70,6 +73,7 @@ class App:
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
+        self.tokens = Tokens(self.fleet, self.tasks)
         self.execution = Execution(self)
 
     async def open(self) -> None:
@@ -77,6 +81,7 @@ class App:
         self.settings.home.make()
         await self.store.open()
         await self.fleet.load()
+        await self.tokens.load()
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.patrol.restore()
@@ -102,6 +107,7 @@ class App:
                 await self.execution.forget_old_keys()
                 await self.cleanup.forget_old_plans()
                 await self.approvals.forget_old()
+                await self.tokens.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)
@@ -121,6 +127,14 @@ class App:
                 raise
             call.wish = await self.approvals.settle(call.wish_for(session, refusal), refusal)
         return session
+
+    async def admitted(self, caller: Caller, act: Act) -> None:
+        """Nothing, when the caller may ask for this at all; else FORBIDDEN, and an event of the attempt."""
+        try:
+            admit(caller, act)
+        except ForbiddenError:
+            await self._note_refused(caller, act, None)
+            raise
 
     async def allowed(self, caller: Caller, act: Act) -> None:
         """Nothing, when the caller may do this to the machine; else FORBIDDEN, and an event of the attempt."""

@@ -48,7 +48,7 @@ class Ended(Result):
     certificate: CertificateView
 
 
-@operation(command="end", group="sessions", positional=("session",), changes=True)
+@operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
 async def end_session(call: Call, request: EndSession) -> Ended:
     """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
 
@@ -64,7 +64,7 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     )
 
 
-@operation(command="kill", group="sessions", positional=("session",), changes=True)
+@operation(command="kill", group="sessions", positional=("session",), changes=True, act=Act.KILL)
 async def kill_session(call: Call, request: KillSession) -> Ended:
     """Stop a session now: TERM to its whole tree, a grace period, then freeze and KILL until nothing of it is left.
 
@@ -87,7 +87,7 @@ class ProtectSession(Request):
     off: bool = Field(default=False, description="take the protection away")
 
 
-@operation(command="protect", group="sessions", positional=("session",), changes=True)
+@operation(command="protect", group="sessions", positional=("session",), changes=True, act=Act.PROTECT)
 async def protect_session(call: Call, request: ProtectSession) -> SessionView:
     """Protect a session: no cleanup and no agent may end it, only the operator by name. With off: no longer."""
     session = await call.app.permitted(call, Act.UNPROTECT if request.off else Act.PROTECT, request.session)

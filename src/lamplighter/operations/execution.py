@@ -11,7 +11,6 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.domain.permission import Act, check
 from lamplighter.errors import Code, ConflictError, InputError, LampError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import OPERATIONS, Operation, Request
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
 
 _KEY_LENGTH = 200
 _KEPT_SECONDS = 7 * 86400.0
+_CIRCUMSTANCES = (
+    "environment",
+    "known_as",
+)  # where a question comes from, not what it asks: it may differ when repeated
 
 
 class Execution:
@@ -37,7 +40,7 @@ class Execution:
             raise InputError(
                 Code.BAD_INPUT, f"there is no operation {name[:60]!a}", f"there are {', '.join(OPERATIONS)}"
             )
-        check(call.caller, Act.READ, None, [])
+        await self.app.admitted(call.caller, operation.act)
         request = operation.parse(arguments)
         _describe(call, operation, request)
         if not operation.changes:
@@ -64,18 +67,19 @@ class Execution:
         # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
         call.repeated = kept is not None
         try:
-            result = (await operation.run(call, request)).model_dump_json()
+            result = await operation.run(call, request)
         except LampError as error:
             await self.app.store.write(lambda db: calls.release(db, call.key))
             if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
                 # Found out before anything was done, so the operator's word still stands.
                 await self.app.approvals.give_back(call.wish)
             raise
-        await self.app.store.write(lambda db: calls.finish(db, call.key, result))
-        return result
+        kept_result = result.to_keep().model_dump_json()
+        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
+        return result.model_dump_json()
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
-        told = {name: value for name, value in arguments.items() if name != "environment"}
+        told = {name: value for name, value in arguments.items() if name not in _CIRCUMSTANCES}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
         wanted = KeptCall(call.key, operation.name, call.caller.name, digest, "claimed", None)
         now = self.app.clock.now()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from lamplighter.domain.limits import choose
+from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
@@ -40,6 +41,15 @@ class StartSession(Request):
     )
     max_memory: str | None = Field(
         default=None, description="end it when its whole tree takes more than this: 500M, 2G; none for no limit"
+    )
+    label: list[str] = Field(
+        default_factory=list, max_length=20, description="a word to find it by; may be given several times"
+    )
+    aliases: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=10,
+        description="what others call it, by namespace",
+        json_schema_extra={"hidden": True},
     )
     rows: int = Field(
         default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
@@ -79,7 +89,7 @@ class Started(Result):
     folder: str = Field(description="where its log is")
 
 
-@operation(command="start", group="sessions", positional=("command",), changes=True)
+@operation(command="start", group="sessions", positional=("command",), changes=True, act=Act.START)
 async def start_session(call: Call, request: StartSession) -> Started:
     """Start a command as a session and come back at once with its id and name.
 
@@ -104,6 +114,8 @@ async def start_session(call: Call, request: StartSession) -> Started:
             cols=request.cols,
             umask=request.umask,
             bound=request.bound,
+            labels=tuple(request.label),
+            aliases=request.aliases,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory
             ),

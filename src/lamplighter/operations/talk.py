@@ -35,7 +35,7 @@ class Sent(Result):
     cursor: int = Field(description="the output's end before the input: read from here for the answer")
 
 
-@operation(command="send", group="sessions", positional=("session", "text"), changes=True)
+@operation(command="send", group="sessions", positional=("session", "text"), changes=True, act=Act.SEND)
 async def send_input(call: Call, request: SendInput) -> Sent:
     """Type into a session. The text is sent as it is, whatever it contains, then Enter.
 
@@ -208,7 +208,7 @@ class Attached(Result):
     )
 
 
-@operation(command="attach", group="sessions", positional=("session",))
+@operation(command="attach", group="sessions", positional=("session",), act=Act.SEND)
 async def attach_session(call: Call, request: AttachSession) -> Attached:
     """Be at a session's terminal, with any number of others. Detach with Ctrl-\\ ; the session goes on.
 

@@ -102,6 +102,33 @@ MIGRATIONS: list[str] = [
     CREATE INDEX approvals_caller ON approvals (caller, expires_at);
     CREATE INDEX approvals_expires ON approvals (expires_at);
     """,
+    """
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        digest TEXT NOT NULL UNIQUE,
+        scopes TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL,
+        used_at REAL,
+        revoked_at REAL,
+        key TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
+    CREATE INDEX tokens_key ON tokens (key);
+    """,
+    """
+    CREATE TABLE aliases (
+        namespace TEXT NOT NULL,
+        value TEXT NOT NULL,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        until REAL,
+        PRIMARY KEY (namespace, value, session)
+    ) WITHOUT ROWID;
+    CREATE INDEX aliases_session ON aliases (session, namespace);
+    CREATE INDEX sessions_name ON sessions (name);
+    """,
 ]
 
 

@@ -31,6 +31,8 @@ _METAVARS = {
     "cwd": "FOLDER",
     "until": "idle|ended|text=…",
     "detach_key": "KEY",
+    "expires": "TIME",
+    "scope": "SCOPES",
 }
 
 

@@ -36,6 +36,9 @@ _VIEWS = {
     "prune": "machine:prune",
     "events": "machine:events",
     "overview": "sessions:overview",
+    "token create": "tokens:created",
+    "token ls": "tokens:listed",
+    "token revoke": "tokens:revoked",
 }
 
 

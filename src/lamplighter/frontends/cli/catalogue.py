@@ -183,8 +183,36 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "details": "No command needs this first: the daemon starts by itself on first use.",
             "fields": [],
         },
+        _token(),
         *_for_the_user(),
     ]
+
+
+def _token() -> dict[str, Any]:
+    """Three operations behind one word."""
+    name = {**_place("name", (), "what it is called"), "required": False, "choices": None}
+    scope = _option(
+        "scope", "--scope", "create: what it may do: read, start, send, end, with commas between", "string", ""
+    )
+    expires = _option("expires", "--expires", "create: how long it holds: 8h, 30d (if not told), none", "string", None)
+    return {
+        "name": "create_token",
+        "command": "token",
+        "group": "machine",
+        "positional": ["action", "name"],
+        "changes": True,
+        "summary": "Make, list and revoke the tokens that clients use over HTTP.",
+        "details": (
+            "The secret is shown once, by create; only its hash is stored. read is to list, show, read and wait; end is to end "
+            "and kill what the token started itself. Revoking closes at once what is open with it; its sessions go on. "
+            "Only the operator may."
+        ),
+        "fields": [
+            _place("action", ("create", "ls", "revoke"), "what to do"),
+            name,
+            *({**option, "client": False} for option in (scope, expires)),
+        ],
+    }
 
 
 def _for_the_user() -> list[dict[str, Any]]:

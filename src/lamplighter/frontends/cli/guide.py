@@ -54,6 +54,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "uninstall": ("lamp uninstall service",),
     "completion": ("lamp completion bash",),
     "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),
+    "token": (
+        "lamp token create laptop --scope read,start,send,end",
+        "lamp token create dashboard --scope read --expires 8h",
+        "lamp token ls",
+        "lamp token revoke laptop",
+    ),
 }
 
 _SELECTION = (

@@ -32,6 +32,7 @@ _OWN_WAY = {
     "uninstall": "install:uninstall",
     "completion": "completion:completion",
     "mcp": "mcp:mcp",
+    "token": "token:token",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
