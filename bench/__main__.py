@@ -48,7 +48,9 @@ def main() -> int:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench", description="Measure Lamplighter side by side with tmux, and with the MCP SDK.")
+    parser = argparse.ArgumentParser(
+        prog="bench", description="Measure Lamplighter side by side with tmux and the MCP SDK."
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="a look at all of it in 90 seconds")
     parser.add_argument("--write", action="store_true", help="keep the table in docs/benchmarks.md")
