@@ -17,6 +17,7 @@ from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
@@ -63,6 +64,7 @@ class App:
         self.callers = Callers(self.fleet, self.keeping)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
+        self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)

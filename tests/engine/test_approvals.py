@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,7 @@ class Inside:
         answer = self.made.folder / f"answer-{uuid.uuid4().hex}"
         words = [sys.executable, asker.__file__, self.made.home.run, str(answer), "plain", operation]
         words += [json.dumps(arguments), key or uuid.uuid4().hex]
-        self.made.call("send_input", session=self.id, text=" ".join(f"'{word}'" for word in words))
+        self.made.call("send_input", session=self.id, text=shlex.join(words))
         assert wait_until(answer.exists, 30), self.made.output(self.id)
         return json.loads(answer.read_text())
 
@@ -97,7 +98,11 @@ def test_the_whole_round(lit: Engine) -> None:
     assert (ended["state"], ended["reason"]) == ("ended", "it hangs")
     assert lit.show(other)["ending"]["by"] == f"session:{agent.id}"
     assert actions(lit, other)[2:] == ["approval asked", "approval granted", "approval used", "kill", "ended"]
-    assert [event["by"] for event in lit.events(other)[2:5]] == [f"session:{agent.id}", "operator", f"session:{agent.id}"]
+    assert [event["by"] for event in lit.events(other)[2:5]] == [
+        f"session:{agent.id}",
+        "operator",
+        f"session:{agent.id}",
+    ]
     assert (listed(lit), lit.call("get_status")["approvals"]) == ([], 0)
     assert not any(request in json.dumps(event) for event in lit.events()), "others can read events"
 
@@ -146,7 +151,7 @@ def test_an_agent_outside_every_session_asks_as_that_agent(lit: Engine, tmp_path
         decide(lit, request)
         granted = json.dumps({**json.loads(wanted), "approval": request})
         foreign = [sys.executable, asker.__file__, run, str(answers[1]), "plain", "kill_session", granted]
-        quoted = " ".join(f"'{word}'" for word in foreign)
+        quoted = shlex.join(foreign)
         subprocess.run([str(program), "-c", f"{quoted}; true"], check=True, timeout=60)
         assert json.loads(answers[1].read_text())["error"]["code"] == "FORBIDDEN"
         assert lit.show(other)["state"] == "running"
@@ -155,10 +160,18 @@ def test_an_agent_outside_every_session_asks_as_that_agent(lit: Engine, tmp_path
     assert json.loads(answers[2].read_text())["result"]["state"] == "ended"
 
 
-def test_an_active_session_stays_active_and_the_word_stands(lit: Engine) -> None:
+@pytest.fixture
+def calm() -> Iterator[Engine]:
+    """An engine that takes a session for idle soon."""
+    with engine(LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
+        yield made
+
+
+def test_an_active_session_stays_active_and_the_word_stands(calm: Engine) -> None:
     """What was granted is a kill without force: refused for what works, and still granted once that is at rest."""
-    agent = Inside(lit)
-    other = lit.start("sh", "-c", "echo up; while [ ! -e rest ]; do :; done; exec cat", cwd=str(lit.folder))["id"]
+    lit, agent = calm, Inside(calm)
+    busy = "while [ ! -e rest ]; do :; done; exec sleep 300"
+    other = lit.start("sh", "-c", busy, cwd=str(lit.folder), headless=True)["id"]
     wanted = {"session": other, "grace": "0s"}
     request = agent.granted("kill_session", **wanted)
     assert agent.refused("kill_session", **wanted, approval=request) == "ACTIVE"
@@ -268,14 +281,15 @@ def test_what_was_refused_stays_refused(timed: tuple[Engine, Clockwork]) -> None
 
 def test_from_inside_nobody_approves(lit: Engine) -> None:
     """Not by the operations, and not by the command, in any disguise of it."""
-    agent, other = Inside(lit, environment=lit.environment), lit.start("cat", name="other")["id"]
+    agent = Inside(lit, environment=lit.environment, cwd=str(lit.folder))
+    other = lit.start("cat", name="other")["id"]
     request = agent.request("end_session", session=other)
     assert agent.refused("decide_approval", request=request, decision="grant") == "FORBIDDEN"
     assert agent.refused("list_approvals") == "FORBIDDEN"
     done = lit.folder / "done"
     lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
     scrubbed = f"env -i LAMPLIGHTER_HOME={lit.folder} PYTHONPATH={os.environ.get('PYTHONPATH', '')} {lamp}"
-    script = f"{lamp} approve {request} --yes; echo $? >> {done}.draft; {scrubbed} approve; echo $? >> {done}.draft; mv {done}.draft {done}"
+    script = f"({lamp} approve {request} --yes; echo $?; {scrubbed} approve; echo $?) > draft; mv draft {done}"
     lit.call("send_input", session=agent.id, text=script)
     assert wait_until(done.exists, 30), lit.output(agent.id)
     assert done.read_text().split() == ["6", "6"], lit.output(agent.id)
@@ -325,7 +339,11 @@ def test_twenty_requests_are_open_at_most_and_none_is_longer_than_can_be_read(li
     lit.start(sys.executable, str(script), name="agent")
     assert wait_until(answer.exists, 30)
     errors = json.loads(answer.read_text())
-    assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + ["FORBIDDEN", "APPROVAL_NEEDED", "FORBIDDEN"]
+    assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + [
+        "FORBIDDEN",
+        "APPROVAL_NEEDED",
+        "FORBIDDEN",
+    ]
     assert "20 requests" in errors[20]["message"]
     assert errors[21]["details"]["request"] == errors[3]["details"]["request"]
     assert "too long" in errors[22]["message"]
@@ -341,12 +359,14 @@ def test_two_calls_at_once_act_once(lit: Engine) -> None:
     wanted = {"session": other, "text": "only-once"}
     request = agent.granted("send_input", **wanted)
     answers = [lit.folder / f"at-once-{number}" for number in range(8)]
-    quoted = f"'{json.dumps({**wanted, 'approval': request})}'"
+    quoted = shlex.quote(json.dumps({**wanted, "approval": request}))
     ask = f"{sys.executable} {asker.__file__} {lit.home.run}"
     lit.call("send_input", session=agent.id, text=" & ".join(f"{ask} {a} plain send_input {quoted}" for a in answers))
     assert wait_until(lambda: all(answer.exists() for answer in answers), 60), lit.output(agent.id)
     found = [json.loads(answer.read_text()) for answer in answers]
-    assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + ["sent"]
+    assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + [
+        "sent"
+    ]
     lit.call("wait_session", session=other, until="text=only-once\r\nonly-once", timeout="20s", since=0)
     assert lit.output(other).count("only-once") == 2  # the echo and cat
 
@@ -358,7 +378,6 @@ def test_grants_at_once_are_one_grant(lit: Engine) -> None:
         assert {one["state"] for one in pool.map(lambda _: decide(lit, request), range(8))} == {"granted"}
     assert actions(lit, other).count("approval granted") == 1
     lit.kill(lit.daemon())
-    assert "result" in agent.ask("end_session", session=other, grace="0s", approval=request) or True
     assert agent.ask("end_session", session=other, approval=request)["result"]["state"] == "ended"
 
 
@@ -370,16 +389,38 @@ def mortal() -> Iterator[Engine]:
         yield made
 
 
-def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine) -> None:
-    """The same call under the same key goes on; under another it was used."""
-    agent = Inside(mortal, environment=mortal.environment)
-    lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
+@pytest.mark.parametrize("operation", ["send", "kill"])
+def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, operation: str) -> None:
+    """The command asks again under the same key, and that goes on; it is done once, and under another key it was used."""
+    agent = Inside(mortal, environment=mortal.environment, cwd=str(mortal.folder))
     for number in range(1, 60):
-        other = mortal.start("cat", name=f"other-{number}")["id"]
-        request = agent.granted("send_input", session=other, text=f"number-{number}")
+        other = mortal.start("cat")["id"]
+        words = {"send": f"{other} number-{number}", "kill": f"{other} --force --grace 0"}[operation]
+        wanted = {
+            "send": {"session": other, "text": f"number-{number}"},
+            "kill": {"session": other, "force": True, "grace": "0"},
+        }[operation]
+        request = agent.granted(f"{operation}_{'input' if operation == 'send' else 'session'}", **wanted)
         done = mortal.folder / f"done-{number}"
-        sending = f"{lamp} send {other} number-{number} --approval {request} --json > {done}.draft; mv {done}.draft {done}"
-        (mortal.folder / "script").write_text(sending)
-        # Two steps before and two after belong to the input that starts it.
-        mortal.call("send_input", session=agent.id, text=f"until [ -e go ]; do sleep 0.01; done; . {mortal.folder}/script")
-        pytest.fail("not yet")
+        lamp = f"{sys.executable} -m lamplighter.frontends.cli.main {operation} {words} --approval {request} --json"
+        waiting = f"until [ -e go-{number} ]; do sleep 0.01; done"
+        mortal.call("send_input", session=agent.id, text=f"{waiting}; {lamp} > draft; mv draft {done}")
+        (mortal.folder / "die-at").write_text(str(number))
+        (mortal.folder / f"go-{number}").touch()
+        assert wait_until(done.exists, 60), mortal.output(agent.id)
+        died = not (mortal.folder / "die-at").exists()
+        (mortal.folder / "die-at").unlink(missing_ok=True)
+        found = json.loads(done.read_text())
+        if operation == "send":
+            assert found.get("size") == len(f"number-{number}\r"), found
+            mortal.call(
+                "wait_session", session=other, until=f"text=number-{number}\r\nnumber-{number}", since=0, timeout="20s"
+            )
+            assert mortal.output(other).count(f"number-{number}") == 2  # the echo and cat
+        else:
+            assert found.get("state") == "ended", found
+        assert actions(mortal, other).count("approval used") == 1
+        if not died:
+            assert number > 6, "no step was ever reached"
+            return
+    pytest.fail("the steps never ended")

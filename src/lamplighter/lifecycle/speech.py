@@ -10,12 +10,13 @@ import base64
 import os
 import shlex
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
 from lamplighter.drivers import driver_for
-from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
+from lamplighter.errors import Code, ConflictError, DeadlineError, LampError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
 from lamplighter.lifecycle.panes import Panes
@@ -63,6 +64,15 @@ class Speech:
         lamp.last_sent = answer["cursor"]
         await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
         return {"id": session.id, "size": len(data), "cursor": answer["cursor"]}
+
+    async def end_input(self, session: Session) -> None:
+        """Let a headless session read to the end of its input, once it has read what waits there. Safe to repeat."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None:
+            return
+        with suppress(TimeoutError, RefusedError, LampError):
+            line = await self._line(lamp)
+            await asyncio.wait_for(line.ask("eof"), _INPUT_SECONDS)
 
     async def read(
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool

@@ -1,18 +1,35 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, approve, host, tokens."""
+"""The product, one module a capability."""
 
-from lamplighter.operations import adopt, approve, cleanup, end, host, names, query, start, talk, tokens
+from lamplighter.operations import (
+    adopt,
+    aliases,
+    approve,
+    cleanup,
+    end,
+    history,
+    host,
+    names,
+    query,
+    spawn,
+    start,
+    talk,
+    tokens,
+)
 from lamplighter.operations.operation import OPERATIONS, Operation
 
 __all__ = [
     "OPERATIONS",
     "Operation",
     "adopt",
+    "aliases",
     "approve",
     "cleanup",
     "end",
+    "history",
     "host",
     "names",
     "query",
+    "spawn",
     "start",
     "talk",
     "tokens",

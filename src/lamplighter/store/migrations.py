@@ -117,6 +117,18 @@ MIGRATIONS: list[str] = [
     CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
     CREATE INDEX tokens_key ON tokens (key);
     """,
+    """
+    CREATE TABLE aliases (
+        namespace TEXT NOT NULL,
+        value TEXT NOT NULL,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        until REAL,
+        PRIMARY KEY (namespace, value, session)
+    ) WITHOUT ROWID;
+    CREATE INDEX aliases_session ON aliases (session, namespace);
+    CREATE INDEX sessions_name ON sessions (name);
+    """,
 ]
 
 

@@ -39,7 +39,7 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
     system ones, your own session and those above it, those with people attached, and what is not yours; not_in_plan
     says why. A plan holds ten minutes, for you alone, once. Applying destroys processes and unsaved work, keeps logs
     and records; rows come as progress, and cancelling stops the telling, not the endings. PLAN_EXPIRED, PLAN_APPLIED,
-    NOT_FOUND.
+    NOT_FOUND; FORBIDDEN for another's plan.
     """
 
     async def each(step: dict[str, Any]) -> None:

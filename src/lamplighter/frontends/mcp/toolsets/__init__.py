@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
+    "openclaw": "lamplighter.frontends.mcp.toolsets.openclaw:TOOLSET",
 }
 """Name → module and attribute."""
 
