@@ -36,6 +36,7 @@ class Settings:
     warning: float = 60.0
     orphan_grace: float | None = None
     sessions_per_owner: int | None = None
+    http_port: int | None = 5267
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
     agents: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
 
@@ -96,6 +97,16 @@ def _number(convert: Callable[[Any], float], least: float) -> Callable[[str, Any
         return number
 
     return read
+
+
+def _port(name: str, value: Any) -> int | None:
+    """0 for any that is free; None, written off, for no listening at all."""
+    text = str(value).strip().lower()
+    if text == "off":
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", "give a port from 1 to 65535, 0 for any, or off")
+    return int(text)
 
 
 def _limits(name: str, value: Any) -> dict[Kind, Limits]:
@@ -164,6 +175,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "warning": _duration,
     "orphan_grace": _duration,
     "sessions_per_owner": _number(int, 1),
+    "http_port": _port,
     "limits": _limits,
     "agents": _agents,
 }

@@ -34,7 +34,7 @@ async def retire_sessions(call: Call, request: RetireSessions) -> Retired:
     errors: dict[str, dict[str, object]] = {}
     for identifier, value in request.names.items():
         try:
-            await _retire(call, await call.app.permitted(call.caller, Act.END, identifier), request.namespace, value)
+            await _retire(call, await call.app.permitted(call, Act.END, identifier), request.namespace, value)
             done.append(identifier)
         except LampError as error:
             errors[identifier] = error.document()

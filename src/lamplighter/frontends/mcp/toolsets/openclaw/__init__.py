@@ -27,4 +27,5 @@ TOOLSET = Toolset(
     ),
     tools=(LIST, HISTORY, SEND, SPAWN, KILL, CLEANUP),
     failure=failure,
+    implicit_approval=True,
 )
