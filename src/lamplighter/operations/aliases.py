@@ -24,7 +24,7 @@ class Retired(Result):
     errors: dict[str, dict[str, object]] = Field(description="by id, why another is not")
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.END)
 async def retire_sessions(call: Call, request: RetireSessions) -> Retired:
     """Take sessions that have ended out of the lists of a namespace, for good. What is kept of them stays where it is.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from lamplighter.domain.limits import choose
-from lamplighter.domain.permission import Caller, Rank
+from lamplighter.domain.permission import Act, Caller, Rank
 from lamplighter.domain.recipe import Recipe
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
@@ -44,7 +44,7 @@ class Spawned(Result):
     state: str
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.START)
 async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
     """Start an agent with a task, as a sub-agent of the caller's session. How it is started is in the settings.
 

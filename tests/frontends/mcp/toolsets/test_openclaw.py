@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lamplighter.errors import Code, ForbiddenError, LampError
 from lamplighter.testing import scripted
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, inhabitant, outside
@@ -287,3 +288,85 @@ def test_an_agent_kills_only_its_own(lit: Engine) -> None:
         assert refused["structuredContent"]["status"] == "forbidden"
         assert {lit.show(name)["state"] for name in (theirs, one.session, system, main)} == {"running"}
         assert one.client().call("sessions_kill", sessionKey=theirs, force=True)["status"] == "killed"
+
+
+# -- attempts
+
+
+def test_a_key_cannot_be_taken_over(claw: Engine) -> None:
+    """Neither by a later name nor by a later alias; and what never came to be holds none."""
+    with inhabitant(claw, tools="openclaw") as agent:
+        client = agent.client()
+        spawned = client.call("sessions_spawn", task="stay", agentId="scripted", mode="session")
+        key, own = spawned["childSessionKey"], spawned["sessionId"]
+        thief = claw.start("cat", name=key)["id"]
+        assert rows(client)[thief]["key"] == f"agent:generic:task:{thief}"
+        assert rows(client)[own]["key"] == key
+        assert client.call("sessions_history", sessionKey=key)["sessionId"] == own
+        with pytest.raises(LampError) as taken:
+            claw.start("cat", aliases={"openclaw": key})
+        assert taken.value.code == "NAME_TAKEN"
+        name = f"hook:{uuid.uuid4()}"
+        first = claw.start("cat", name=name)["id"]
+        second = claw.start("cat", aliases={"openclaw": name})["id"]
+        assert rows(client)[first]["key"] == name
+        assert rows(client)[second]["key"] == f"agent:generic:task:{second}"
+        free = f"hook:{uuid.uuid4()}"
+        with pytest.raises(LampError):
+            claw.start("/dev/null", aliases={"openclaw": free})
+        with pytest.raises(LampError):
+            claw.start("cat", label=["a\x1bb"], aliases={"openclaw": free})
+        assert claw.start("cat", aliases={"openclaw": free})["id"] in rows(client)
+
+
+@pytest.mark.parametrize("word", ["../../etc/passwd", "' OR 1=1 --", "a\x00b", "*", "agent:*:main", "x" * 201, "", " "])
+def test_no_key_is_read_as_anything_else(lit: Engine, word: str) -> None:
+    lit.start("cat", kind="main")
+    with outside(lit, "openclaw") as (client, _):
+        for tool, more in (
+            ("sessions_history", {}),
+            ("sessions_kill", {"force": True}),
+            ("sessions_send", {"message": "x"}),
+        ):
+            with pytest.raises(ToolError) as refused:
+                client.call(tool, sessionKey=word, **more)
+            assert refused.value.code in ("NOT_FOUND", "BAD_INPUT")
+        assert client.call("sessions_list")["sessions"][0]["status"] == "running"
+
+
+def test_a_stranger_takes_nothing_out_of_the_list(lit: Engine) -> None:
+    with inhabitant(lit, tools="openclaw") as one, inhabitant(lit, tools="openclaw") as two:
+        failed = lit.start("false", parent=one.session, kind="cron")["id"]
+        lit.call("wait_session", session=failed, timeout="60s")
+        client = two.client()
+        with pytest.raises(ToolError):
+            client.call("sessions_kill", sessionKey=failed)
+        assert client.call("sessions_cleanup", filter="cron:*")["results"] == []
+        assert rows(client)[failed]["status"] == "failed"
+        done = one.client().call("sessions_cleanup")
+        assert [(row["sessionId"], row["outcome"]) for row in done["results"]] == [(failed, "removed")]
+        assert failed not in rows(client)
+
+
+def test_twice_at_once_is_once(lit: Engine) -> None:
+    with inhabitant(lit, tools="openclaw") as agent:
+        clients = [agent.client(protocol) for protocol in (LEGACY, MODERN, LEGACY)]
+        made = {lit.start("false", parent=agent.session, kind="cron")["id"] for _ in range(3)}
+        for name in made:
+            lit.call("wait_session", session=name, timeout="60s")
+        calls = [one.begin("tools/call", {"name": "sessions_cleanup", "arguments": {}}) for one in clients]
+        results = [one.result(number) for one, number in zip(clients, calls, strict=True)]
+        assert not any(result.get("isError") for result in results)
+        assert sum(1 for event in lit.events() if event["action"] == "retire") == len(made)
+        assert not made & set(rows(clients[0]))
+
+
+def test_every_code_has_a_status() -> None:
+    from lamplighter.frontends.mcp.toolsets.openclaw import failure
+
+    for code in Code:
+        kind = next((kind for kind in LampError.__subclasses__() if code in kind.codes), LampError)
+        text, document = failure(kind(code, "what", "next"))
+        assert text.startswith(f"{code}: what")
+        assert document["status"] in ("forbidden", "timeout", "error")
+        assert (document["status"] == "forbidden") == (kind is ForbiddenError)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lamplighter.domain.lines import plain
 from lamplighter.domain.session import Driver, Session
-from lamplighter.errors import Code, LampError
+from lamplighter.errors import Code, ForbiddenError, LampError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.openclaw.keys import NAMESPACE, find, keys_of, run_id
@@ -43,8 +43,12 @@ async def sessions_send(conversation: Conversation, request: SessionsSend) -> An
     answer: dict[str, Any] = {"status": "accepted", "runId": run_id(conversation.key), "sessionKey": key}
     if request.timeoutSeconds == 0:
         return Answer(answer, f"typed into {key}; its reply was not waited for")
-    answer["status"] = "ok" if await _rests(conversation, session, request.timeoutSeconds) else "timeout"
-    answer["reply"] = await _reply(conversation, session, sent["cursor"], request.message)
+    try:
+        rests = await _rests(conversation, session, request.timeoutSeconds)
+        answer["reply"] = await _reply(conversation, session, sent["cursor"], request.message)
+    except ForbiddenError:  # who may send may not read; it is typed all the same, and must not look as if it were not
+        return Answer(answer, f"typed into {key}; its reply is not yours to read")
+    answer["status"] = "ok" if rests else "timeout"
     if answer["status"] == "timeout":
         return Answer(answer, f"typed into {key}, which is still at it; sessions_history shows the reply later")
     return Answer(answer, f"{key} replied with {len(answer['reply'])} characters")
