@@ -25,9 +25,11 @@ from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.tmux_names import TmuxNames
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
+from lamplighter.operations.call import Call
 from lamplighter.operations.execution import Execution
 from lamplighter.operations.journal import Journal
 from lamplighter.operations.portrait import Portrait
@@ -56,6 +58,7 @@ class App:
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
         self.gauge.before_look = self.traced.refresh
         self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
+        self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping)
         self.archive = Archive(self.fleet)
@@ -110,6 +113,15 @@ class App:
         session = await self.fleet.find(word)
         await self._check(caller, act, session)
         return session
+
+    async def permitted_stranger(self, call: Call, act: Act, stranger: Session) -> None:
+        """As `permitted`, for what was made without us and is not in the store: it is the operator's."""
+        try:
+            check(call.caller, act, stranger, [])
+        except ForbiddenError:
+            detail = {"act": act.value, "name": stranger.name}
+            await self.fleet.note_if_possible(stranger.id, call.caller, "refused", **detail)
+            raise
 
     async def allowed(self, caller: Caller, act: Act) -> None:
         """Nothing, when the caller may do this to the machine; else FORBIDDEN, and an event of the attempt."""

@@ -41,11 +41,16 @@ async def find_windows(server: Server) -> list[Window]:
     except TmuxSilentError:
         raise
     except TmuxError as error:
-        if str(error).startswith(_GONE):
+        if is_gone(error):
             return []
         raise
     rows = [line.split("\t", 9) for line in text.split("\n")]
     return [_window(row) for row in rows if len(row) == 10]
+
+
+def is_gone(error: TmuxError) -> bool:
+    """Whether it says that no server runs."""
+    return str(error).startswith(_GONE)
 
 
 def _window(row: list[str]) -> Window:

@@ -155,7 +155,7 @@ class Undertaker:
     async def _stop(self, lamp: Lamp, intent: Intent) -> bool:
         """Tell the shim; False when it could not be told. One that is older than `hangup` begins with TERM."""
         assert lamp.line is not None
-        first = {"hangup": intent.hangup} if intent.hangup else {}
+        first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
         try:
             await lamp.line.ask("stop", grace=intent.grace, **first)
         except (LampError, RefusedError):

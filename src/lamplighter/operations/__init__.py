@@ -1,6 +1,6 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, cleanup, host."""
+"""The product, one module a capability: start, adopt, query, names, talk, end, tmux, cleanup, host."""
 
-from lamplighter.operations import adopt, cleanup, end, host, names, query, start, talk
+from lamplighter.operations import adopt, cleanup, end, host, names, query, start, talk, tmux
 from lamplighter.operations.operation import OPERATIONS, Operation
 
-__all__ = ["OPERATIONS", "Operation", "adopt", "cleanup", "end", "host", "names", "query", "start", "talk"]
+__all__ = ["OPERATIONS", "Operation", "adopt", "cleanup", "end", "host", "names", "query", "start", "talk", "tmux"]

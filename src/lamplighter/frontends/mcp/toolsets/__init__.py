@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
+    "tmux": "lamplighter.frontends.mcp.toolsets.tmux:TOOLSET",
 }
 """Name → module and attribute."""
 
