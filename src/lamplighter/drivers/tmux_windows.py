@@ -13,6 +13,7 @@ _FORM = "\t".join(
         "window_index", "window_active", "window_panes", "window_name",
     )
 )  # fmt: skip
+ANSWER_SECONDS = 5.0
 _GONE = ("no server running", "error connecting to", "server exited", "lost server")
 
 
@@ -37,7 +38,7 @@ async def find_windows(server: Server) -> list[Window]:
     if not is_socket(server.socket):
         return []
     try:
-        text = await server.run("list-windows", "-a", "-F", _FORM)
+        text = await server.run("list-windows", "-a", "-F", _FORM, seconds=ANSWER_SECONDS)
     except TmuxSilentError:
         raise
     except TmuxError as error:
@@ -75,7 +76,7 @@ async def capture(server: Server, session: str, target: str, lines: int) -> str 
     named = ("display-message", "-p", "-t", target, "#{session_name}")
     drawn = ("capture-pane", "-p", "-t", target, "-S", f"-{lines}")
     try:
-        text = await server.run(*named, ";", *drawn)
+        text = await server.run(*named, ";", *drawn, seconds=ANSWER_SECONDS)
     except TmuxSilentError:
         raise
     except TmuxError:

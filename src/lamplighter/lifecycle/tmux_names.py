@@ -13,7 +13,7 @@ from lamplighter.domain.permission import OPERATOR
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.drivers.tmux_server import Pane, Server, TmuxError, TmuxSilentError, is_socket
-from lamplighter.drivers.tmux_windows import is_gone
+from lamplighter.drivers.tmux_windows import ANSWER_SECONDS, is_gone
 from lamplighter.errors import Code, ConflictError, MissingError, UnavailableError
 from lamplighter.holder import proc
 from lamplighter.lifecycle.fleet import Fleet
@@ -67,7 +67,7 @@ class TmuxNames:
         if not is_socket(socket):
             return []
         try:
-            return await Server(socket).look()
+            return await Server(socket).look(ANSWER_SECONDS)
         except TmuxSilentError:
             raise silent(socket) from None
         except TmuxError as error:
