@@ -6,10 +6,11 @@ import asyncio
 import logging
 
 from lamplighter.clock import Clock, RealClock
-from lamplighter.domain.permission import DAEMON, Act, Caller, check
+from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, may_ask
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.adoption import Adoption
+from lamplighter.lifecycle.approvals import Approvals
 from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.choosing import Choosing
@@ -26,6 +27,7 @@ from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
+from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
@@ -61,6 +63,7 @@ class App:
         self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping)
+        self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
@@ -70,6 +73,7 @@ class App:
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
+        self.tokens = Tokens(self.fleet, self.tasks)
         self.execution = Execution(self)
 
     async def open(self) -> None:
@@ -77,6 +81,7 @@ class App:
         self.settings.home.make()
         await self.store.open()
         await self.fleet.load()
+        await self.tokens.load()
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.patrol.restore()
@@ -101,6 +106,8 @@ class App:
                 await self.archive.prune(apply=True, by=DAEMON)
                 await self.execution.forget_old_keys()
                 await self.cleanup.forget_old_plans()
+                await self.approvals.forget_old()
+                await self.tokens.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)
@@ -108,33 +115,48 @@ class App:
     async def find(self, word: str) -> Session:
         return await self.fleet.find(word)
 
-    async def permitted(self, caller: Caller, act: Act, word: str) -> Session:
-        """The session, when the caller may; else FORBIDDEN, and an event of the attempt."""
+    async def permitted(self, call: Call, act: Act, word: str) -> Session:
+        """The session, when the caller may, or the operator granted this call; else why not, and an event of the attempt."""
         session = await self.fleet.find(word)
-        await self._check(caller, act, session)
+        await self._settle(call, act, session, await self._attached(session))
         return session
 
     async def permitted_stranger(self, call: Call, act: Act, stranger: Session) -> None:
         """As `permitted`, for what was made without us and is not in the store: it is the operator's."""
+        await self._settle(call, act, stranger, 0)
+
+    async def _settle(self, call: Call, act: Act, session: Session, attached: int) -> None:
         try:
-            check(call.caller, act, stranger, [])
+            check(call.caller, act, session, session.line, attached)
+        except ForbiddenError as refusal:
+            if not (call.approvable and may_ask(call.caller, act, session, session.line, attached)):
+                await self._note_refused(call.caller, act, session)
+                raise
+            call.wish = await self.approvals.settle(call.wish_for(session, refusal), refusal)
+
+    async def admitted(self, caller: Caller, act: Act) -> None:
+        """Nothing, when the caller may ask for this at all; else FORBIDDEN, and an event of the attempt."""
+        try:
+            admit(caller, act)
         except ForbiddenError:
-            detail = {"act": act.value, "name": stranger.name}
-            await self.fleet.note_if_possible(stranger.id, call.caller, "refused", **detail)
+            await self._note_refused(caller, act, None)
             raise
 
     async def allowed(self, caller: Caller, act: Act) -> None:
         """Nothing, when the caller may do this to the machine; else FORBIDDEN, and an event of the attempt."""
-        await self._check(caller, act, None)
-
-    async def _check(self, caller: Caller, act: Act, session: Session | None) -> None:
-        attached = 0
-        if session and session.alive:
-            if session.place:
-                await self.fleet.look(0.2)
-            attached = self.fleet.attached(session.id)
         try:
-            check(caller, act, session, session.line if session else [], attached)
+            check(caller, act, None, [])
         except ForbiddenError:
-            await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)
+            await self._note_refused(caller, act, None)
             raise
+
+    async def _attached(self, session: Session) -> int:
+        """People who are at it now."""
+        if not session.alive:
+            return 0
+        if session.place:
+            await self.fleet.look(0.2)
+        return self.fleet.attached(session.id)
+
+    async def _note_refused(self, caller: Caller, act: Act, session: Session | None) -> None:
+        await self.fleet.note_if_possible(session.id if session else None, caller, "refused", act=act.value)

@@ -12,6 +12,7 @@ import sys
 from lamplighter.app import App
 from lamplighter.errors import LampError
 from lamplighter.frontends.door import Door
+from lamplighter.frontends.http.door import HttpDoor
 from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.home import Home, find_home
 from lamplighter.settings import load_settings
@@ -38,17 +39,21 @@ async def serve(app: App, notice: int) -> None:
     going = app.host.going
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, going.set)
-    door = Door(app, Servers(app))
+    servers = Servers(app)
+    door, http = Door(app, servers), HttpDoor(app, servers)
     try:
         await app.open()
         await door.open()
-        serving = asyncio.ensure_future(door.serve())
+        await http.open()
+        serving = [asyncio.ensure_future(each.serve()) for each in (door, http)]
         os.write(notice, b"ready\n")
         os.close(notice)
         await going.wait()
-        serving.cancel()
+        for each in serving:
+            each.cancel()
     finally:
         await asyncio.sleep(0)
+        await http.close()
         await door.close()
         await app.close()
 

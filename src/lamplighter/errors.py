@@ -7,8 +7,9 @@
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
     │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED  ADOPTED
+    │     APPROVAL_USED  APPROVAL_EXPIRED
     ├── ForbiddenError     it is not yours
-    │     FORBIDDEN
+    │     FORBIDDEN  APPROVAL_NEEDED
     ├── DeadlineError      it did not happen in time; it may still
     │     TIMEOUT
     ├── SurvivorsError     an ending left something alive; the patrol tries on
@@ -46,7 +47,10 @@ class Code(StrEnum):
     PLAN_EXPIRED = "PLAN_EXPIRED"
     PLAN_APPLIED = "PLAN_APPLIED"
     ADOPTED = "ADOPTED"
+    APPROVAL_USED = "APPROVAL_USED"
+    APPROVAL_EXPIRED = "APPROVAL_EXPIRED"
     FORBIDDEN = "FORBIDDEN"
+    APPROVAL_NEEDED = "APPROVAL_NEEDED"
     TIMEOUT = "TIMEOUT"
     SURVIVORS = "SURVIVORS"
     DAEMON_UNREACHABLE = "DAEMON_UNREACHABLE"
@@ -113,12 +117,14 @@ class ConflictError(LampError):
             Code.PLAN_EXPIRED,
             Code.PLAN_APPLIED,
             Code.ADOPTED,
+            Code.APPROVAL_USED,
+            Code.APPROVAL_EXPIRED,
         }
     )
 
 
 class ForbiddenError(LampError):
-    codes = frozenset({Code.FORBIDDEN})
+    codes = frozenset({Code.FORBIDDEN, Code.APPROVAL_NEEDED})
 
 
 class DeadlineError(LampError):

@@ -31,6 +31,11 @@ class Home(NamedTuple):
         return f"{self.run}/keeper.sock"
 
     @property
+    def http_file(self) -> str:
+        """Says where the HTTP door is, while it is open."""
+        return f"{self.run}/http.json"
+
+    @property
     def database(self) -> str:
         return f"{self.state}/lamplighter.db"
 

@@ -35,6 +35,7 @@ class Settings:
     warning: float = 60.0
     orphan_grace: float | None = None
     sessions_per_owner: int | None = None
+    http_port: int | None = 5267
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
 
     def session_folder(self, session: str) -> Path:
@@ -96,6 +97,16 @@ def _number(convert: Callable[[Any], float], least: float) -> Callable[[str, Any
     return read
 
 
+def _port(name: str, value: Any) -> int | None:
+    """0 for any that is free; None, written off, for no listening at all."""
+    text = str(value).strip().lower()
+    if text == "off":
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", "give a port from 1 to 65535, 0 for any, or off")
+    return int(text)
+
+
 def _limits(name: str, value: Any) -> dict[Kind, Limits]:
     """A table for each kind: [limits.cron] with idle_limit, max_age and max_memory."""
     kinds = [kind.value for kind in Kind]
@@ -137,6 +148,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "warning": _duration,
     "orphan_grace": _duration,
     "sessions_per_owner": _number(int, 1),
+    "http_port": _port,
     "limits": _limits,
 }
 assert set(_READERS) == {each.name for each in fields(Settings)} - {"home"}

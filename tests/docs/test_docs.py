@@ -88,3 +88,21 @@ def test_the_version_is_one(lit: Engine) -> None:
     shown = lit.cli("--version").stdout.split()[-1]
     assert lit.call("get_status")["version"] == shown
     assert json.loads(lit.cli("status", "--json").stdout)["version"] == shown
+
+
+def test_every_core_tool_is_in_the_page_on_mcp() -> None:
+    from lamplighter.frontends.mcp.core import TOOLSET
+
+    page = (ROOT / "docs/mcp.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == [tool.name for tool in TOOLSET.tools]
+
+
+def test_the_registrys_description_fits_the_package() -> None:
+    from lamplighter import __version__
+
+    document = json.loads((ROOT / "server.json").read_text())
+    (package,) = document["packages"]
+    assert document["version"] == package["version"] == __version__
+    assert f"<!-- mcp-name: {document['name']} -->" in (ROOT / "README.md").read_text()
+    assert len(document["description"]) <= 100
+    assert [word["value"] for word in package["packageArguments"]] == ["mcp"]

@@ -222,7 +222,7 @@ def test_an_agent_may_not_adopt(lit: Engine, tmux: Tmux) -> None:
             session=inside,
             text=f"LAMPLIGHTER_HOME={lit.folder} {lit.python} -m lamplighter.frontends.cli.main {words}",
         )
-        lit.call("wait_session", session=inside, until="text=FORBIDDEN", timeout="20s")
+        lit.call("wait_session", session=inside, until="text=APPROVAL_NEEDED", timeout="20s")
     assert lit.show(adopted["id"])["state"] == "running"
 
 

@@ -311,7 +311,7 @@ def test_people_at_it_count(lit: Engine, tmux: OwnTmux, viewer: OwnTmux) -> None
     ask = f"{sys.executable} {asker.__file__} {lit.home.run} {answer} plain kill_session"
     lit.call("send_input", session=inside, text=f'{ask} \'{{"session": "{session}", "force": true}}\'')
     assert wait_until(answer.exists, 20)
-    assert "FORBIDDEN" in answer.read_text()
+    assert "APPROVAL_NEEDED" in answer.read_text()
     lit.kill(lit.daemon())
     viewer.type("person", "still here", "Enter")
     lit.call("wait_session", session=session, until="text=still here", timeout="20s")

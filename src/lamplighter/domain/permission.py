@@ -11,8 +11,10 @@ from lamplighter.errors import Code, ForbiddenError
 
 
 class Rank(StrEnum):
-    """What a caller is. `client` speaks MCP from outside any session, with no known agent above it. `unknown` cannot be told
-    from a process that escaped a session; `nobody` is gone or unreadable."""
+    """What a caller is. `unknown` cannot be told from a process that escaped a session; `nobody` is gone or unreadable.
+
+    `client` is an MCP client in no session and with no known agent above it, `token` whoever has that token.
+    """
 
     OPERATOR = "operator"
     SESSION = "session"
@@ -32,27 +34,40 @@ class Act(StrEnum):
     PROTECT = "protect"
     UNPROTECT = "unprotect"
     ADOPT = "adopt"
+    APPROVE = "approve"
     PRUNE = "prune"
     DOWN = "down"
     DOWN_ALL = "down --all"
+    TOKEN = "manage tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
-    token:<name>."""
+    token:<name>. `scopes` is what a token may do; None for everybody else."""
 
     rank: Rank
     name: str
     session: str | None = None
+    scopes: frozenset[str] | None = None
 
 
 OPERATOR = Caller(Rank.OPERATOR, "operator")
 NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
-_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT})
+_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN})
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
+_BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
+_MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
+_SCOPES = {Act.READ: "read", Act.START: "start", Act.SEND: "send", Act.END: "end", Act.KILL: "end"}
+
+
+def admit(caller: Caller, act: Act) -> None:
+    """What can be said before anything of a call is looked at: FORBIDDEN for nobody, and for a token without the scope."""
+    problem = _stopped(caller, act)
+    if problem:
+        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {act}: {problem}", _hint(caller), act=act.value)
 
 
 def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str], attached: int = 0) -> None:
@@ -65,11 +80,19 @@ def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str],
         )
 
 
+def may_ask(caller: Caller, act: Act, target: Session, line: Iterable[str], attached: int = 0) -> bool:
+    """Whether the operator's word would do: nothing stands in the way but that the session is beyond the caller."""
+    if caller.rank not in _MAY_ASK or act not in _BY_APPROVAL:
+        return False
+    found = list(line)
+    return _problem(caller, act, target, found, attached) == _beyond(caller, target, found, attached)
+
+
 def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], attached: int) -> str | None:
     if caller.rank is Rank.OPERATOR:
         return None
-    if caller.rank is Rank.NOBODY:
-        return "it is gone or cannot be read"
+    if stopped := _stopped(caller, act):
+        return stopped
     if act in _FREE:
         return None
     if caller.rank is Rank.UNKNOWN:
@@ -77,6 +100,17 @@ def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], 
     if act in _OPERATORS_OWN or target is None:
         return "only the operator may"
     return _beyond(caller, target, line, attached)
+
+
+def _stopped(caller: Caller, act: Act) -> str | None:
+    if caller.rank is Rank.NOBODY:
+        return "it is gone or cannot be read"
+    if caller.rank is not Rank.TOKEN:
+        return None
+    scope = _SCOPES.get(act)
+    if scope is None:
+        return "no token may"
+    return None if scope in (caller.scopes or ()) else f"it lacks the scope {scope}"
 
 
 def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> str | None:
@@ -95,6 +129,8 @@ def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> 
 def _hint(caller: Caller) -> str:
     if caller.rank is Rank.NOBODY:
         return "call again from a process that lives until it is answered"
+    if caller.rank is Rank.TOKEN:
+        return "a token does what its scopes say, to what was started with it; ask the operator for this, or for another token"
     if caller.rank is Rank.UNKNOWN:
         return "a session's holders were killed on this machine; call from a login that is older than that session"
     return "an agent ends itself and what it started; ask the operator to do this from a shell outside any session"

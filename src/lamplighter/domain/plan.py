@@ -83,12 +83,19 @@ class Orders:
     key: str | None = None
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        caller = {
+            **asdict(self.caller),
+            "scopes": sorted(self.caller.scopes) if self.caller.scopes is not None else None,
+        }
+        return {**asdict(self), "caller": caller}
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Orders:
         caller = document["caller"]
-        known = Caller(Rank(caller["rank"]), caller["name"], caller["session"])
+        scopes = caller.get("scopes")
+        known = Caller(
+            Rank(caller["rank"]), caller["name"], caller["session"], None if scopes is None else frozenset(scopes)
+        )
         values: dict[str, Any] = {**document, "caller": known}
         return Orders(**values)
 

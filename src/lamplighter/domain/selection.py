@@ -124,7 +124,7 @@ def _is_mine(seen: Seen, caller: Caller) -> bool:
     session = seen.session
     if session.owner == caller.name or (caller.session is not None and caller.session in session.line):
         return True
-    return caller.rank is Rank.AGENT and caller.name in session.line
+    return caller.rank in (Rank.AGENT, Rank.CLIENT, Rank.TOKEN) and caller.name in session.line
 
 
 def _has_flag(flag: str, seen: Seen, caller: Caller) -> bool:

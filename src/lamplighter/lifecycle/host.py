@@ -30,6 +30,8 @@ class Host:
         self.undertaker = undertaker
         self.since = fleet.clock.now()
         self.going = asyncio.Event()
+        self.http_url: str | None = None  # both told by the HTTP door
+        self.http_problem = ""
 
     @property
     def guarantee(self) -> str:
@@ -47,6 +49,8 @@ class Host:
             "ending": states.count(State.ENDING),
             "ended": await self.fleet.store.read(sessions.count_ended),
             "guarantee": self.guarantee,
+            "http": self.http_url,
+            "http_problem": self.http_problem,
             "caller": caller.name,
         }
 

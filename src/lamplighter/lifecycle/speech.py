@@ -85,7 +85,7 @@ class Speech:
         page = await self.reading.output(session, lines, since, limit)
         yield page
         while follow:
-            if not page["more"] and not await self._more(session.id, page["cursor"]):
+            if not page["more"] and not await self.more(session.id, page["cursor"]):
                 last = await self.reading.output(session, None, page["cursor"], limit)
                 yield last
                 if not last["more"]:
@@ -124,7 +124,7 @@ class Speech:
 
     # -- waiting for more
 
-    async def _more(self, session: str, cursor: int) -> bool:
+    async def more(self, session: str, cursor: int) -> bool:
         """Wait until there is output past the cursor; False when the session has ended instead."""
         lamp = self.fleet.lamps.get(session)
         if lamp is None:

@@ -59,8 +59,8 @@ class Undertaker:
     ) -> dict[str, Any]:
         """Until it has ended, or its survivors are known. The caller's own session: as soon as the intent is written."""
         lamp = self.fleet.lamps.get(session.id)
-        if lamp is None:
-            return await self._result(session)
+        if lamp is None:  # it may have ended since it was found
+            return await self._result(await self.fleet.now(session))
         own = caller.session == session.id and caller.rank is Rank.SESSION
         if lamp.session.state in (State.STARTING, State.RUNNING):
             if own and turn is not None:

@@ -25,7 +25,7 @@ class Adopted(Result):
     guarantee: str = Field(description="what a kill of it proves: best_effort")
 
 
-@operation(command="adopt", group="sessions", positional=("target",), changes=True)
+@operation(command="adopt", group="sessions", positional=("target",), changes=True, act=Act.ADOPT)
 async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
     """Take a tmux session that was made by hand under management, with all its windows and panes. It is not touched.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from lamplighter.domain.approval import Wish
 from lamplighter.domain.permission import Caller
+from lamplighter.domain.session import Session
+from lamplighter.errors import ForbiddenError
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -17,7 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Call:
-    """`repeated`: the key was claimed before, and what came of that is not known to the store."""
+    """`repeated`: the key was claimed before, and what came of that is not known to the store.
+
+    `approval` is the id of what the operator granted for just this call. With `implicit_approval` the call needs none: one that
+    is granted for it is looked up, for front ends whose inputs have no place for an id. `wish`: it has used one now.
+    """
 
     app: App
     caller: Caller
@@ -25,8 +32,28 @@ class Call:
     emit: Callable[[BaseModel], Awaitable[None]]
     gone: asyncio.Event
     repeated: bool = False
+    operation: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    approvable: bool = False
+    approval: str | None = None
+    implicit_approval: bool = False
+    wish: Wish | None = None
     descriptors: list[int] = field(default_factory=list[int])
     acts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    def wish_for(self, session: Session, refusal: ForbiddenError) -> Wish:
+        """This call, which is refused so, as the operator can be asked about it."""
+        return Wish(
+            caller=self.caller,
+            operation=self.operation,
+            session=session.id,
+            alive=session.alive,
+            arguments=self.arguments,
+            key=self.key,
+            why=refusal.message,
+            approval=self.approval,
+            implicit=self.implicit_approval,
+        )
 
     def afterwards(self, act: Callable[[], None]) -> None:
         """Done once the answer is sent, or cannot be."""

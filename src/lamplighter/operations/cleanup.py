@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.permission import Act
 from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, Row
 from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import Code, InputError
@@ -90,7 +91,7 @@ class Step(Result):
     row: RowView
 
 
-@operation(command="cleanup", group="sessions", positional=("selection",), changes=True)
+@operation(command="cleanup", group="sessions", positional=("selection",), changes=True, act=Act.END)
 async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
     """Plan a cleanup: which sessions could go, why, and what that frees. Ends nothing until its plan is applied.
 

@@ -17,6 +17,11 @@ class EndSession(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
     grace: str = Field(default="5s", description="how long after TERM before KILL")
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class KillSession(Request):
@@ -26,6 +31,11 @@ class KillSession(Request):
     )
     grace: str = Field(default="5s", description="how long after TERM before KILL; 0 for KILL at once")
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class Ended(Result):
@@ -38,15 +48,15 @@ class Ended(Result):
     certificate: CertificateView
 
 
-@operation(command="end", group="sessions", positional=("session",), changes=True)
+@operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
 async def end_session(call: Call, request: EndSession) -> Ended:
     """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
 
     Returns the death certificate. The log stays. Asking again for the same session changes nothing and returns the same ending.
     To skip the asking: kill.
     """
-    session = await call.app.permitted(call.caller, Act.END, request.session)
     grace = parse_duration(request.grace, "grace")
+    session = await call.app.permitted(call, Act.END, request.session)
     return Ended.model_validate(
         await call.app.undertaker.end(
             session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone
@@ -54,15 +64,15 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     )
 
 
-@operation(command="kill", group="sessions", positional=("session",), changes=True)
+@operation(command="kill", group="sessions", positional=("session",), changes=True, act=Act.KILL)
 async def kill_session(call: Call, request: KillSession) -> Ended:
     """Stop a session now: TERM to its whole tree, a grace period, then freeze and KILL until nothing of it is left.
 
     An active session is refused without force. Returns the death certificate. The log stays. To let it finish in its own
     way first: end.
     """
-    session = await call.app.permitted(call.caller, Act.KILL, request.session)
     grace = parse_duration(request.grace, "grace")
+    session = await call.app.permitted(call, Act.KILL, request.session)
     if not request.force:
         await call.app.judgement.refuse_active(session)
     return Ended.model_validate(
@@ -77,9 +87,9 @@ class ProtectSession(Request):
     off: bool = Field(default=False, description="take the protection away")
 
 
-@operation(command="protect", group="sessions", positional=("session",), changes=True)
+@operation(command="protect", group="sessions", positional=("session",), changes=True, act=Act.PROTECT)
 async def protect_session(call: Call, request: ProtectSession) -> SessionView:
     """Protect a session: no cleanup and no agent may end it, only the operator by name. With off: no longer."""
-    session = await call.app.permitted(call.caller, Act.UNPROTECT if request.off else Act.PROTECT, request.session)
+    session = await call.app.permitted(call, Act.UNPROTECT if request.off else Act.PROTECT, request.session)
     await call.app.undertaker.protect(session, not request.off, call.caller)
     return await call.app.portrait.view(await call.app.find(session.id))

@@ -11,7 +11,6 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.domain.permission import Act, check
 from lamplighter.errors import Code, ConflictError, InputError, LampError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import OPERATIONS, Operation, Request
@@ -37,8 +36,9 @@ class Execution:
             raise InputError(
                 Code.BAD_INPUT, f"there is no operation {name[:60]!a}", f"there are {', '.join(OPERATIONS)}"
             )
-        check(call.caller, Act.READ, None, [])
+        await self.app.admitted(call.caller, operation.act)
         request = operation.parse(arguments)
+        _describe(call, operation, request)
         if not operation.changes:
             return (await operation.run(call, request)).model_dump_json()
         if not call.key or len(call.key) > _KEY_LENGTH:
@@ -63,12 +63,16 @@ class Execution:
         # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
         call.repeated = kept is not None
         try:
-            result = (await operation.run(call, request)).model_dump_json()
-        except LampError:
+            result = await operation.run(call, request)
+        except LampError as error:
             await self.app.store.write(lambda db: calls.release(db, call.key))
+            if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
+                # Found out before anything was done, so the operator's word still stands.
+                await self.app.approvals.give_back(call.wish)
             raise
-        await self.app.store.write(lambda db: calls.finish(db, call.key, result))
-        return result
+        kept_result = result.kept().model_dump_json()
+        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
+        return result.model_dump_json()
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
         told = {name: value for name, value in arguments.items() if name != "environment"}
@@ -91,3 +95,12 @@ class Execution:
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS
         await self.app.store.write(lambda db: calls.forget_before(db, before))
+
+
+def _describe(call: Call, operation: Operation, request: Request) -> None:
+    """What the operator is asked about, should the call need that: every argument, also those left to their defaults."""
+    call.operation = operation.name
+    call.approvable = "approval" in operation.request.model_fields
+    if call.approvable:
+        call.arguments = request.model_dump(mode="json")
+        call.approval = call.arguments["approval"]

@@ -22,13 +22,17 @@ class Status(Result):
     ending: int = Field(description="sessions whose end has begun")
     ended: int = Field(description="sessions that are kept in the store")
     guarantee: str = Field(description="what a kill proves here")
+    http: str | None = Field(description="where the HTTP door is open")
+    http_problem: str = Field(default="", description="why it is not, when it should be")
     caller: str = Field(description="who you are to the daemon")
+    approvals: int = Field(description="requests of agents that wait for the operator")
 
 
 @operation(command="status", group="machine")
 async def get_status(call: Call, _: Nothing) -> Status:
     """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
-    return Status.model_validate(await call.app.host.status(call.caller))
+    found = await call.app.host.status(call.caller)
+    return Status.model_validate({**found, "approvals": await call.app.approvals.waiting()})
 
 
 class Check(Result):
@@ -61,7 +65,7 @@ class Pruned(Result):
     kept_bytes: int
 
 
-@operation(command="prune", group="machine", changes=True)
+@operation(command="prune", group="machine", changes=True, act=Act.PRUNE)
 async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
     """Show which logs of ended sessions are past what is kept (30 days, 2 GB); with apply, delete them.
 
@@ -82,7 +86,7 @@ class WentDown(Result):
     alive: int = Field(description="sessions that go on without the daemon")
 
 
-@operation(command="down", group="machine", changes=True)
+@operation(command="down", group="machine", changes=True, act=Act.DOWN)
 async def stop_daemon(call: Call, request: Down) -> WentDown:
     """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
     await call.app.allowed(call.caller, Act.DOWN_ALL if request.all else Act.DOWN)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
 
 if TYPE_CHECKING:
@@ -33,13 +34,17 @@ class Result(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    def kept(self) -> Result:
+        """What a repeated key gets: the same, but for what must not be stored."""
+        return self
+
 
 type_of_run = Callable[["Call", Any], Awaitable[Result]]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One capability. `command` is its name on the command line, `group` where `--help` lists it."""
+    """One capability. `command` is its name on the command line, `group` where `--help` lists it, `act` what it amounts to."""
 
     name: str
     run: type_of_run
@@ -49,6 +54,7 @@ class Operation:
     group: str
     positional: tuple[str, ...]
     changes: bool
+    act: Act
 
     @property
     def description(self) -> str:
@@ -71,7 +77,12 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(
-    *, command: str | None, group: str, positional: tuple[str, ...] = (), changes: bool = False
+    *,
+    command: str | None,
+    group: str,
+    positional: tuple[str, ...] = (),
+    changes: bool = False,
+    act: Act = Act.READ,
 ) -> Callable[[type_of_run], type_of_run]:
     """Registers a function as an operation. One with `changes` has an idempotency key and leaves an event."""
 
@@ -79,7 +90,7 @@ def operation(
         hints = get_type_hints(run, localns=_LATE)
         request = hints[list(inspect.signature(run).parameters)[1]]
         name = run.__name__
-        OPERATIONS[name] = Operation(name, run, request, hints["return"], command, group, positional, changes)
+        OPERATIONS[name] = Operation(name, run, request, hints["return"], command, group, positional, changes, act)
         return run
 
     return register

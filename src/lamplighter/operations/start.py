@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from lamplighter.domain.limits import choose
+from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
@@ -86,7 +87,7 @@ class Started(Result):
     folder: str = Field(description="where its log is")
 
 
-@operation(command="start", group="sessions", positional=("command",), changes=True)
+@operation(command="start", group="sessions", positional=("command",), changes=True, act=Act.START)
 async def start_session(call: Call, request: StartSession) -> Started:
     """Start a command as a session and come back at once with its id and name.
 

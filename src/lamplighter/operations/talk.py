@@ -22,6 +22,11 @@ class SendInput(Request):
     )
     keys: bool = Field(default=False, description="the text names keys")
     enter: bool = Field(default=True, description="press Enter after the text; keys never get one")
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class Sent(Result):
@@ -30,13 +35,13 @@ class Sent(Result):
     cursor: int = Field(description="the output's end before the input: read from here for the answer")
 
 
-@operation(command="send", group="sessions", positional=("session", "text"), changes=True)
+@operation(command="send", group="sessions", positional=("session", "text"), changes=True, act=Act.SEND)
 async def send_input(call: Call, request: SendInput) -> Sent:
     """Type into a session. The text is sent as it is, whatever it contains, then Enter.
 
     With keys the text is names of keys: Up, Enter, C-c, M-x, F5. For the answer: read with the cursor that comes back, or wait.
     """
-    session = await call.app.permitted(call.caller, Act.SEND, request.session)
+    session = await call.app.permitted(call, Act.SEND, request.session)
     return Sent.model_validate(
         await call.app.speech.send(
             session, request.text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key
@@ -203,13 +208,13 @@ class Attached(Result):
     )
 
 
-@operation(command="attach", group="sessions", positional=("session",))
+@operation(command="attach", group="sessions", positional=("session",), act=Act.SEND)
 async def attach_session(call: Call, request: AttachSession) -> Attached:
     """Be at a session's terminal, with any number of others. Detach with Ctrl-\\ ; the session goes on.
 
     It lasts when the daemon stops. A session with people attached counts as active.
     """
-    session = await call.app.permitted(call.caller, Act.SEND, request.session)
+    session = await call.app.permitted(call, Act.SEND, request.session)
     attached, descriptor = await call.app.speech.attach(
         session, request.rows, request.cols, read_only=request.read_only, bound=request.bound, by=call.caller
     )

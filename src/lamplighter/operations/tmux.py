@@ -47,7 +47,7 @@ class KilledTmux(Result):
     survivors: list[dict[str, Any]]
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.SEND)
 async def type_in_tmux(call: Call, request: TypeInTmux) -> Typed:
     """Type into a session of a tmux server: its own pane when it is one of ours, else the active one.
 
@@ -70,7 +70,7 @@ async def type_in_tmux(call: Call, request: TypeInTmux) -> Typed:
     return Typed(id=named.session.id if named.session else None, size=sent["size"])
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.KILL)
 async def kill_tmux(call: Call, request: KillTmux) -> KilledTmux:
     """Stop a session of a tmux server, active or not: HUP to all of it, then TERM, then KILL, until nothing of it is left.
 
@@ -104,7 +104,7 @@ async def kill_tmux(call: Call, request: KillTmux) -> KilledTmux:
 async def _permitted(call: Call, act: Act, named: Named) -> Session:
     """What is to be acted on, when the caller may."""
     if named.session is not None:
-        return await call.app.permitted(call.caller, act, named.session.id)
+        return await call.app.permitted(call, act, named.session.id)
     await call.app.permitted_stranger(call, act, named.stranger)
     return named.stranger
 

@@ -81,6 +81,42 @@ MIGRATIONS: list[str] = [
         PRIMARY KEY (plan, session)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY,
+        caller TEXT NOT NULL,
+        rank TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        session TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        why TEXT NOT NULL,
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        arguments TEXT,
+        state TEXT NOT NULL,
+        decided_by TEXT,
+        decided_at REAL,
+        used_at REAL,
+        key TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_caller ON approvals (caller, expires_at);
+    CREATE INDEX approvals_expires ON approvals (expires_at);
+    """,
+    """
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        digest TEXT NOT NULL UNIQUE,
+        scopes TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL,
+        used_at REAL,
+        revoked_at REAL,
+        key TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
+    CREATE INDEX tokens_key ON tokens (key);
+    """,
 ]
 
 

@@ -41,7 +41,8 @@ class Engine:
         self.folder = Path(tempfile.mkdtemp(prefix="lamp-", dir="/tmp"))
         # A tmux of its own: what the person who runs the tests has in theirs is nobody's business here.
         own = {"TMUX_TMPDIR": str(self.folder), "LAMPLIGHTER_HOME": str(self.folder)}
-        self.environment = {**os.environ, **environment, **own}
+        # One port cannot be everybody's; what is tested over HTTP asks for "0", any that is free.
+        self.environment = {**os.environ, "LAMPLIGHTER_HTTP_PORT": "off", **environment, **own}
         for name in ("LAMPLIGHTER_SESSION", "TMUX", "TMUX_PANE"):
             self.environment.pop(name, None)
         self.home = find_home(self.environment)

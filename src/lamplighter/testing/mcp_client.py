@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any
 
 from lamplighter.testing import mcp_agent
@@ -189,34 +189,41 @@ def _outside_any_agent(environment: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(("CLAUDE", "CODEX", "GEMINI"))}
 
 
+@contextmanager
+def connected(path: str, protocol: str = LEGACY, **capabilities: Any) -> Generator[McpClient]:
+    """A client of a bridge that the agent at this socket starts."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        client = McpClient(sock.makefile("wb"), sock.makefile("rb"), protocol)
+        try:
+            client.initialize(**capabilities)
+            yield client
+        finally:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            client.close()
+
+
 class Inhabitant:
     """An agent in a session of its own, whose MCP clients the test drives."""
 
     def __init__(self, engine: Engine, **arguments: Any) -> None:
         self.engine = engine
         self.path = f"{engine.folder}/agent-{os.urandom(4).hex()}"
-        command = (sys.executable, mcp_agent.__file__, self.path, *bridge_command(arguments.pop("tools", "core")))
+        bridge = arguments.pop("bridge", None) or bridge_command(arguments.pop("tools", "core"))
+        command = (sys.executable, mcp_agent.__file__, self.path, *bridge)
         environment = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(engine.folder)}
         given = {"environment": environment, "headless": True, **arguments}
         self.session: str = engine.start(*command, **given)["id"]
         engine.call("wait_session", session=self.session, until="text=ready", since=0, timeout="60s")
-        self._clients: list[tuple[McpClient, socket.socket]] = []
+        self._open = ExitStack()
 
     def client(self, protocol: str = LEGACY, **capabilities: Any) -> McpClient:
         """A client whose bridge is this agent's child."""
-        sock = socket.socket(socket.AF_UNIX)
-        sock.connect(self.path)
-        client = McpClient(sock.makefile("wb"), sock.makefile("rb"), protocol)
-        self._clients.append((client, sock))
-        client.initialize(**capabilities)
-        return client
+        return self._open.enter_context(connected(self.path, protocol, **capabilities))
 
     def close(self) -> None:
-        for client, sock in self._clients:
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-            client.close()
-            sock.close()
+        self._open.close()
 
 
 @contextmanager

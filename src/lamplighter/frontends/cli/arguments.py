@@ -22,6 +22,8 @@ _METAVARS = {
     "session": "ID",
     "selection": "SELECTION",
     "apply": "PLAN",
+    "approval": "REQUEST",
+    "request": "REQUEST",
     "parent": "ID",
     "command": "COMMAND…",
     "since": "CURSOR",
@@ -29,6 +31,8 @@ _METAVARS = {
     "cwd": "FOLDER",
     "until": "idle|ended|text=…",
     "detach_key": "KEY",
+    "expires": "TIME",
+    "scope": "SCOPES",
 }
 
 

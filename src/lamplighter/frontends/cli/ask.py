@@ -28,6 +28,7 @@ _VIEWS = {
     "end": "endings:ended",
     "kill": "endings:ended",
     "cleanup": "cleanup:plan",
+    "approve": "approvals:listed",
     "down": "endings:down",
     "up": "machine:status",
     "status": "machine:status",
@@ -35,6 +36,9 @@ _VIEWS = {
     "prune": "machine:prune",
     "events": "machine:events",
     "overview": "sessions:overview",
+    "token create": "tokens:created",
+    "token ls": "tokens:listed",
+    "token revoke": "tokens:revoked",
 }
 
 

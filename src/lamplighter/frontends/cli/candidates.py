@@ -144,6 +144,8 @@ class _Place:
             return _selections(current)
         if name in ("plan", "apply"):
             return _plans()
+        if name == "request":
+            return _requests()
         if name == "until":
             return [("idle", ""), ("ended", ""), ("text=", "")]
         if name == "cwd":
@@ -182,6 +184,11 @@ def _plans() -> Iterator[Candidate]:
     for row in _ask("list_plans", {}).get("plans", []):
         rows = row.get("sessions", row.get("rows"))
         yield str(row["id"]), f"{rows} sessions" if isinstance(rows, int) else ""
+
+
+def _requests() -> Iterator[Candidate]:
+    for row in _ask("list_approvals", {}).get("approvals", []):
+        yield str(row["id"]), f"{row['state']}, {row['caller']}"
 
 
 def _ask(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:

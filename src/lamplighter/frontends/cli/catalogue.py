@@ -23,6 +23,7 @@ _ORDER = (
     "end",
     "kill",
     "cleanup",
+    "approve",
     "protect",
     "adopt",
     "up",
@@ -103,6 +104,9 @@ _DETACH = _option(
 _YES = _option("yes", "--yes", "with --all: do not ask")
 _YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 
+_GRANT = _option("yes", "--yes", "grant it, and do not ask")
+_REFUSE = _option("refuse", "--refuse", "refuse it, and do not ask")
+
 _FOREGROUND = _option(
     "foreground", "--foreground", "stay until the daemon is told to go, as a service manager wants it"
 )
@@ -110,13 +114,28 @@ _DRY = _option("dry_run", "--dry-run", "show what would be written and run, and 
 _NO_START = _option("no_start", "--no-start", "service: the file alone, nothing is run; for images and dotfiles")
 _SHELL = _option("shell", "--shell", "completion: for this shell (default: yours, to uninstall all)", "string", None)
 
+_TOOLS = _option(
+    "tools", "--tools", "which tools: the core, or those of another server, for its users", "string", "core"
+)
+_PRINT_CONFIG = _option(
+    "print_config",
+    "--print-config",
+    "print what to paste into this client's configuration, and do nothing else",
+    "string",
+    None,
+)
+
+TOOLSETS = ("core", "openclaw", "tmux", "kiro")
+MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "approve": (_GRANT, _REFUSE, _KEY),
     "attach": (_DETACH,),
     "cleanup": (_YES_APPLY,),
     "down": (_YES,),
+    "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
     "up": (_FOREGROUND,),
     "install": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
     "uninstall": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
@@ -164,8 +183,36 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "details": "No command needs this first: the daemon starts by itself on first use.",
             "fields": [],
         },
+        _token(),
         *_for_the_user(),
     ]
+
+
+def _token() -> dict[str, Any]:
+    """Three operations behind one word."""
+    name = {**_place("name", (), "what it is called"), "required": False, "choices": None}
+    scope = _option(
+        "scope", "--scope", "create: what it may do: read, start, send, end, with commas between", "string", ""
+    )
+    expires = _option("expires", "--expires", "create: how long it holds: 8h, 30d (if not told), none", "string", None)
+    return {
+        "name": "create_token",
+        "command": "token",
+        "group": "machine",
+        "positional": ["action", "name"],
+        "changes": True,
+        "summary": "Make, list and revoke the tokens that clients use over HTTP.",
+        "details": (
+            "The secret is shown once, by create; only its hash is stored. read is to list, show, read and wait; end is to end "
+            "and kill what the token started itself. Revoking closes at once what is open with it; its sessions go on. "
+            "Only the operator may."
+        ),
+        "fields": [
+            _place("action", ("create", "ls", "revoke"), "what to do"),
+            name,
+            *({**option, "client": False} for option in (scope, expires)),
+        ],
+    }
 
 
 def _for_the_user() -> list[dict[str, Any]]:
@@ -191,6 +238,18 @@ def _for_the_user() -> list[dict[str, Any]]:
             "positional": ["target"],
             "summary": "Take away what install wrote, and put back what was there before.",
             "details": "A file of ours that was edited by hand is kept beside it. What is not ours is left alone.",
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "mcp",
+            "fields": [],
+            "positional": [],
+            "summary": "Serve agents over MCP on standard input and output; this is what their configuration starts.",
+            "details": (
+                "A small bridge to the daemon, which is started if need be and may be stopped or upgraded at any time: it "
+                "connects again, and no call is carried out twice. It ends when its client does. Who the agent is, the kernel "
+                "says; what it may do is what it may do anywhere."
+            ),
         },
         {
             **_OF_THE_CLIENT,

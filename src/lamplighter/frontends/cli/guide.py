@@ -29,13 +29,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
     ),
-    "end": ("lamp end claude --reason 'done for today'",),
+    "end": ("lamp end claude --reason 'done for today'", "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn"),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "cleanup": (
         "lamp cleanup",
         "lamp cleanup --apply plan-1f3a9c02",
         "lamp cleanup idle,kind:cron --older-than 8h",
         "lamp cleanup --yes --reason 'nightly cleanup'",
+    ),
+    "approve": (
+        "lamp approve",
+        "lamp approve ap-4k9d",
+        "lamp approve ap-4k9d --refuse",
     ),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
@@ -48,6 +53,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
     "uninstall": ("lamp uninstall service",),
     "completion": ("lamp completion bash",),
+    "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),
+    "token": (
+        "lamp token create laptop --scope read,start,send,end",
+        "lamp token create dashboard --scope read --expires 8h",
+        "lamp token ls",
+        "lamp token revoke laptop",
+    ),
 }
 
 _SELECTION = (
@@ -69,6 +81,10 @@ NOTES: dict[str, str] = {
     "cleanup": (
         f"{_SELECTION} Exit status 8 when something survived, else that of the first row that failed; a row that is "
         "skipped is no failure."
+    ),
+    "approve": (
+        "On a terminal it shows what would happen and asks; an answer that is neither leaves it open (exit status 9). Elsewhere "
+        "it needs --yes or --refuse."
     ),
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",

@@ -25,11 +25,14 @@ _OWN_WAY = {
     "read": "follow:read",
     "wait": "ask:wait",
     "cleanup": "cleanup:cleanup",
+    "approve": "approve:approve",
     "attach": "attach:attach",
     "run": "run:run",
     "install": "install:install",
     "uninstall": "install:uninstall",
     "completion": "completion:completion",
+    "mcp": "mcp:mcp",
+    "token": "token:token",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
@@ -42,25 +45,12 @@ def main(argv: list[str] | None = None) -> int:
 
         return candidates.main(words[1:])
     try:
-        if words[:1] == ["mcp"] and len(words) in (1, 3) and words[1:2] in ([], ["--tools"]):
-            return _bridge(words[-1] if len(words) == 3 else "core")
         return _guarded(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         silence()
         return BROKEN_PIPE
-
-
-def _bridge(tools: str) -> int:
-    """What agents start, by the dozen: straight to it."""
-    from lamplighter.frontends.cli.client import make_folders
-    from lamplighter.frontends.mcp.bridge import main as carry
-    from lamplighter.home import find_home
-
-    home = find_home()
-    make_folders(home)
-    return carry(home.run, home.state, tools)
 
 
 def _guarded(words: list[str]) -> int:

@@ -30,7 +30,10 @@ STATUS: dict[Code, int] = {
     Code.PLAN_EXPIRED: 5,
     Code.PLAN_APPLIED: 5,
     Code.ADOPTED: 5,
+    Code.APPROVAL_USED: 5,
+    Code.APPROVAL_EXPIRED: 5,
     Code.FORBIDDEN: 6,
+    Code.APPROVAL_NEEDED: 6,
     Code.TIMEOUT: 7,
     Code.SURVIVORS: 8,
 }

@@ -45,6 +45,7 @@ class Bridge:
         self.pending: dict[str, tuple[str, bytes]] = {}
         self.subscriptions: dict[str, bytes] = {}
         self.asked: dict[str, Any] = {}
+        self.acknowledged: set[str] = set()
         self.initialize: bytes | None = None
         self.initialized: bytes | None = None
         self.generation = 0
@@ -209,6 +210,8 @@ class Bridge:
         message = json.loads(line)
         number = message.get("id")
         if "method" in message:
+            if self._is_said_again(message):
+                return
             if number is not None:
                 # A number of its own for each daemon: an old answer must never be taken for one to a new question.
                 known = f"{self.generation}.{number}"
@@ -220,6 +223,25 @@ class Bridge:
         else:
             self.pending.pop(_name(number), None)
         self._to_client += line + b"\n"
+
+    def _is_said_again(self, message: dict[str, Any]) -> bool:
+        """A listen stream that begins anew with another daemon: its client knows that it is heard, and what it may have missed is
+        said instead."""
+        if message["method"] != "notifications/subscriptions/acknowledged":
+            return False
+        params = _params(message)
+        stream = json.dumps(params.get("_meta"), sort_keys=True)
+        if stream not in self.acknowledged:
+            self.acknowledged.add(stream)
+            return False
+        heard: dict[str, Any] = params.get("notifications") or {}
+        for uri in heard.get("resourceSubscriptions") or ():
+            self._tell_changed({"uri": uri, "_meta": params.get("_meta")})
+        return True
+
+    def _tell_changed(self, params: dict[str, Any]) -> None:
+        notice = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}
+        self._to_client += json.dumps(notice, separators=(",", ":")).encode() + b"\n"
 
     def _lose(self) -> None:
         assert self.daemon is not None
@@ -295,9 +317,10 @@ class Bridge:
             self._say_again(self.initialize)
             if self.initialized is not None:
                 self._to_daemon += b"- " + self.initialized + b"\n"
-        for line in self.subscriptions.values():
+        for uri, line in self.subscriptions.items():
             if line not in known:
                 self._say_again(line)
+                self._tell_changed({"uri": uri})  # perhaps it did, while nobody could say so
         for key, line in self.pending.values():
             self._to_daemon += key.encode() + b" " + line + b"\n"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +19,15 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from lamplighter.domain.permission import Caller, Rank
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.mcp.conversation import Client
+from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.server import Envelope
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 log = logging.getLogger(__name__)
-LONGEST = 16 << 20
 Incoming = SessionMessage | Exception
 
 
@@ -40,10 +40,11 @@ def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone:
 
 
 class Connection:
-    def __init__(self, server: Server[Any], sock: socket.socket, client: Client) -> None:
+    def __init__(self, server: Server[Any], sock: socket.socket, client: Client, refusals: Refusals) -> None:
         self.server = server
         self.sock = sock
         self.client = client
+        self.refusals = refusals
         self._loop = asyncio.get_running_loop()
 
     async def serve(self, buffer: bytearray) -> None:
@@ -74,6 +75,9 @@ class Connection:
 
     async def _take(self, line: bytes, arriving: MemoryObjectSendStream[Incoming]) -> None:
         key, _, text = line.partition(b" ")
+        if key == b"!":
+            await self._note(text)
+            return
         try:
             message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValueError as error:
@@ -81,6 +85,15 @@ class Connection:
             return
         envelope = Envelope(self.client, key.decode(errors="replace"))
         await arriving.send(SessionMessage(message, ServerMessageMetadata(request_context=envelope)))
+
+    async def _note(self, text: bytes) -> None:
+        """The bridge has refused a message itself, and says which."""
+        try:
+            told: Any = json.loads(text)
+        except ValueError:
+            return
+        why = f"a message of {told.get('size')} bytes: {told.get('refused')}"
+        await self.refusals.note(self.client.caller, "any", InputError(Code.BAD_INPUT, why, "send less at once"))
 
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with leaving:
@@ -103,6 +116,6 @@ def _unreadable(text: bytes, error: ValueError) -> bytes:
         code = types.INVALID_REQUEST
     except (ValueError, RecursionError):
         code = types.PARSE_ERROR
-    log.info("a message from pid %d cannot be read: %s", os.getpid(), str(error)[:200])
+    log.info("a message cannot be read: %s", str(error)[:200])
     problem = {"code": code, "message": "this is no JSON-RPC message that MCP knows"}
     return json.dumps({"jsonrpc": "2.0", "id": number, "error": problem}).encode()

@@ -67,6 +67,7 @@ class Conversation:
 
         key = f"{self.key}/{part}" if part else self.key
         call = Call(self.app, self.caller, key, emit, self.client.gone)
+        call.implicit_approval = self.implicit_approval
         given = {name: value for name, value in arguments.items() if value is not None}
         try:
             return json.loads(await self.app.execution.execute(operation, given, call))

@@ -1,15 +1,12 @@
-"""The MCP server of a toolset, on the SDK's low-level server: tools, resources, errors, progress, questions to the person.
+"""The MCP server of a toolset, on the SDK's low-level server: tools, resources, subscriptions, errors, progress.
 
 Knows MCP and toolsets; who the client is comes with each message. One server serves all connections.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +17,12 @@ from mcp.shared.exceptions import MCPError
 
 from lamplighter import __version__
 from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.frontends.mcp.conversation import Client, Conversation
+from lamplighter.frontends.mcp.progress import ticking
+from lamplighter.frontends.mcp.refusals import Refusals
+from lamplighter.frontends.mcp.resources import Resource, Resources
+from lamplighter.frontends.mcp.subscriptions import Subscriptions
 from lamplighter.frontends.mcp.toolset import Answer, Tool, Toolset
 
 if TYPE_CHECKING:
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
-_PROGRESS_SECONDS = 5.0
 STATE = "lamplighter"
 """Where the HTTP door puts the client into a request's scope."""
+_PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Envelope:
 def build(app: App, toolset: Toolset) -> Server[Any]:
     """A server that answers for this toolset."""
     desk = Desk(app, toolset)
+    shelf = Shelf(app, toolset.resources(app)) if toolset.resources else None
     return Server(
         "lamplighter" if toolset.name == "core" else f"lamplighter-{toolset.name}",
         version=__version__,
@@ -51,31 +54,37 @@ def build(app: App, toolset: Toolset) -> Server[Any]:
         instructions=toolset.instructions,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
+        **(shelf.handlers() if shelf else {}),
     )
 
 
 class Desk:
-    """Where the messages of all clients of a toolset arrive."""
+    """Where the calls of all clients of a toolset arrive."""
 
     def __init__(self, app: App, toolset: Toolset) -> None:
         self.app = app
         self.toolset = toolset
+        self.refusals = Refusals(app)
+        self.consent = Consent(app)
         self._listed = types.ListToolsResult(tools=[_described(tool) for tool in toolset.tools])
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return self._listed
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         tool = self.toolset.by_name.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:60]}")
-        envelope = envelope_of(context)
-        conversation = Conversation(self.app, envelope.client, envelope.key, context.session.report_progress)
+        conversation = conversation_of(self.app, context)
+        conversation.implicit_approval = self.toolset.implicit_approval
         try:
-            request = tool.parse(params.arguments or {})
-            async with _ticking(conversation):
-                answer = await tool.run(conversation, request)
+            return await self.consent.given(
+                context, params, conversation, lambda: self._run(tool, conversation, params.arguments or {})
+            )
         except LampError as error:
+            await self.refusals.note(conversation.caller, tool.name, error)
             return self._failure(error)
         except Exception:
             log.exception("the tool %s failed", tool.name)
@@ -84,7 +93,11 @@ class Desk:
                     Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
                 )
             )
-        return _result(answer)
+
+    async def _run(self, tool: Tool, conversation: Conversation, arguments: dict[str, Any]) -> types.CallToolResult:
+        request = tool.parse(arguments)
+        async with ticking(conversation):
+            return _result(await tool.run(conversation, request))
 
     def _failure(self, error: LampError) -> types.CallToolResult:
         text, structured = self.toolset.failure(error)
@@ -93,12 +106,76 @@ class Desk:
         )
 
 
+class Shelf:
+    """What there is to read."""
+
+    def __init__(self, app: App, resources: Resources) -> None:
+        self.app = app
+        self.resources = resources
+        self.subscriptions = Subscriptions(resources, app.tasks)
+
+    def handlers(self) -> dict[str, Any]:
+        return {
+            "on_list_resources": self.list,
+            "on_list_resource_templates": self.templates,
+            "on_read_resource": self.read,
+            "on_subscribe_resource": self.subscribe,
+            "on_unsubscribe_resource": self.unsubscribe,
+            "on_subscriptions_listen": self.subscriptions.listen,
+        }
+
+    async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        found = await self.resources.list(conversation_of(self.app, context))
+        after = params.cursor if params else None
+        if after is not None:
+            found = [one for one in found if one.uri > after]
+        page = found[:_PAGE]
+        following = page[-1].uri if len(found) > _PAGE else None
+        return types.ListResourcesResult(resources=[_listed(one) for one in page], next_cursor=following)
+
+    async def templates(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=one.uri,
+                    name=one.name,
+                    title=one.title,
+                    description=one.description,
+                    mime_type=one.mime_type,
+                )
+                for one in self.resources.templates
+            ]
+        )
+
+    async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            kind, text = await self.resources.read(conversation_of(self.app, context), uri)
+        except LampError as error:
+            code = types.INVALID_PARAMS if error.code in (Code.NOT_FOUND, Code.AMBIGUOUS) else types.INTERNAL_ERROR
+            raise MCPError(code, f"{error.code}: {error.message}; {error.hint}", {"uri": uri[:200]}) from None
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        await self.subscriptions.subscribe(context, envelope_of(context).client, str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        await self.subscriptions.unsubscribe(envelope_of(context).client, str(params.uri))
+        return types.EmptyResult()
+
+
 def envelope_of(context: Context) -> Envelope:
     """From the bridge's connection with the message; over HTTP from the request, and each request is a call of its own."""
     if isinstance(context.request, Envelope):
         return context.request
     assert context.request is not None, "a message without a sender"
     return Envelope(context.request.scope[STATE], uuid.uuid4().hex)
+
+
+def conversation_of(app: App, context: Context) -> Conversation:
+    envelope = envelope_of(context)
+    return Conversation(app, envelope.client, envelope.key, context.session.report_progress)
 
 
 def _described(tool: Tool) -> types.Tool:
@@ -117,35 +194,11 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
+def _listed(one: Resource) -> types.Resource:
+    return types.Resource(
+        uri=one.uri, name=one.name, title=one.title, description=one.description, mime_type=one.mime_type
+    )
+
+
 def _result(answer: Answer) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=answer.text)], structured_content=answer.structured)
-
-
-@asynccontextmanager
-async def _ticking(conversation: Conversation) -> AsyncGenerator[None]:
-    """A sign of life every few seconds, for clients that ask for progress: many give up on a call that says nothing."""
-
-    told = False
-
-    async def tick() -> None:
-        seconds = 0.0
-        while not told:
-            await asyncio.sleep(_PROGRESS_SECONDS)
-            seconds += _PROGRESS_SECONDS
-            await plain(seconds, None, f"still at it after {seconds:.0f} s")
-
-    plain = conversation.tell
-
-    async def tell(done: float, total: float | None, message: str) -> None:
-        nonlocal told
-        told = True  # it has steps of its own, and two ways of counting would run backwards
-        await plain(done, total, message)
-
-    conversation.tell = tell
-    ticking = asyncio.ensure_future(tick())
-    try:
-        yield
-    finally:
-        ticking.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await ticking

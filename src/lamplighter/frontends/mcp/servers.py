@@ -10,6 +10,7 @@ import importlib
 import socket
 from typing import TYPE_CHECKING, Any
 
+from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.toolsets import load
 from lamplighter.holder import proc
 from lamplighter.lifecycle.callers import Peer
@@ -28,6 +29,7 @@ class Servers:
         self.app = app
         self._built: dict[str, Server[Any]] = {}
         self._lock = asyncio.Lock()
+        self._refusals = Refusals(app)
 
     async def get(self, name: str) -> Server[Any]:
         """The server of this toolset; BAD_INPUT when there is none."""
@@ -57,4 +59,4 @@ class Servers:
         from lamplighter.frontends.mcp.connection import Connection, client_of
 
         client = client_of(caller, peer.pid, proc.start_of(peer.pid) or 0, hello, gone)
-        await Connection(await self.get(name), sock, client).serve(buffer)
+        await Connection(await self.get(name), sock, client, self._refusals).serve(buffer)

@@ -5,17 +5,22 @@ Knows schemas and texts; knows nothing of the SDK or of sockets.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from lamplighter.errors import Code, InputError, LampError
 from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.schema import input_schema, output_schema
 from lamplighter.operations.operation import Request
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,12 @@ class Tool:
             ) from None
 
 
+def told(run: Callable[..., Any]) -> str:
+    """A function's docstring as a description: paragraphs, without the line breaks of the source."""
+    paragraphs = inspect.cleandoc(run.__doc__ or "").split("\n\n")
+    return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 def _problems(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return "they are nested too deeply"
@@ -88,20 +99,9 @@ def as_text(error: LampError) -> str:
 
 
 @dataclass(frozen=True)
-class Resource:
-    """Something to read: `uri` is a fixed address, or a template with {id} in it."""
-
-    uri: str
-    name: str
-    title: str
-    description: str
-    mime_type: str
-
-
-@dataclass(frozen=True)
 class Toolset:
-    """`failure` says how an error reads; by default as the core's do. `resources` gives what there is to read beside the tools:
-    see `resources.Resources` for what it must have."""
+    """`failure` says how an error reads; by default as the core's do. `resources` makes what there is to read beside the
+    tools. `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted."""
 
     name: str
     title: str
@@ -110,7 +110,8 @@ class Toolset:
     failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(
         default=lambda error: (as_text(error), {"error": error.document()})
     )
-    resources: Callable[[Any], Any] | None = None
+    resources: Callable[[App], Resources] | None = None
+    implicit_approval: bool = False
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:

@@ -11,6 +11,8 @@ _MARKS = {"ok": ("ok", "good"), "note": ("note", "warn"), "bad": ("BAD", "bad")}
 
 
 def status(result: dict[str, Any]) -> list[Block]:
+    waiting = result.get("approvals", 0)
+    asked = f"{counted(waiting, 'request')} for you: lamp approve"
     return facts(
         [
             ("daemon", (f"running, process {result['pid']}, version {clean(result['version'])}", "good")),
@@ -18,10 +20,18 @@ def status(result: dict[str, Any]) -> list[Block]:
             ("keeper", f"process {result['keeper']}" if result["keeper"] else ("not running", "bad")),
             ("sessions", f"{result['alive']} running, {result['ending']} ending, {result['ended']} ended"),
             ("guarantee", clean(result["guarantee"])),
+            ("http", _http(result)),
             ("state in", clean(result["home"])),
             ("you are", clean(result["caller"])),
+            *([("asked", (asked, "warn"))] if waiting else []),
         ]
     )
+
+
+def _http(result: dict[str, Any]) -> str | tuple[str, str]:
+    if result.get("http"):
+        return clean(result["http"])
+    return (clean(result["http_problem"]), "bad") if result.get("http_problem") else "off"
 
 
 def doctor(result: dict[str, Any]) -> list[Block]:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from lamplighter.frontends.mcp.core.seeing import LIST_SESSIONS
+from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
+from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
+from lamplighter.frontends.mcp.core.reading import SessionResources
+from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
+from lamplighter.frontends.mcp.core.starting import START_SESSION
+from lamplighter.frontends.mcp.core.talking import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
 from lamplighter.frontends.mcp.toolset import Toolset
 
 TOOLSET = Toolset(
     name="core",
     title="Lamplighter",
-    instructions="",
-    tools=(LIST_SESSIONS,),
+    instructions="Lamplighter starts, watches, talks to and ends sessions: agents and other programs with all that they start. "
+    "What you start is yours, and goes on without you until you end it: before you finish, look at list_sessions and clean up "
+    "with cleanup_sessions. What is not yours needs the operator's word, which the error APPROVAL_NEEDED asks for.",
+    tools=(
+        START_SESSION,
+        LIST_SESSIONS,
+        GET_SESSION,
+        SEND_INPUT,
+        READ_OUTPUT,
+        WAIT_SESSION,
+        END_SESSION,
+        KILL_SESSION,
+        CLEANUP_SESSIONS,
+    ),
+    resources=SessionResources,
 )

@@ -1,31 +1,173 @@
-"""Seeing sessions: list_sessions, get_session."""
+"""list_sessions and get_session."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from pydantic import Field
 
 from lamplighter.frontends.mcp.conversation import Conversation
-from lamplighter.frontends.mcp.toolset import READS, Answer, Tool
+from lamplighter.frontends.mcp.core.derivation import derived
+from lamplighter.frontends.mcp.core.size import cut, fitting
+from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, told
 from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.query import GetSession
+
+_MOST_PROCESSES = 25
 
 
-class ListSessions(Request):
-    selection: str = Field(default="mine", description="which")
+class ListTool(Request):
+    selection: str = Field(
+        default="mine",
+        description="mine, all, a verdict (working waiting idle finished stuck orphaned leftovers unknown), ended, kind:cron, "
+        "project:X, owner:X, a name or a pattern (cron:*). Comma means and, plus means or: mine,idle+orphaned",
+    )
+    limit: int = Field(default=50, ge=1, le=200, description="rows at most")
+    after: str | None = Field(default=None, max_length=40, description="`next` of the page before")
 
 
 class Brief(Result):
+    """What the schema promises; a row has a little more."""
+
     id: str
     name: str
+    state: str
+    verdict: str
+    because: str
+    owner: str
+    quiet_for: int = Field(description="seconds without a sign of life")
+    processes: int
+    memory: int = Field(description="bytes of the whole tree")
+
+
+_MORE = ("kind", "agent", "parent", "project", "created_at", "attached")
 
 
 class Listed(Result):
     sessions: list[Brief]
+    left_out: int = Field(description="how many more match")
+    next: str | None = Field(description="pass as `after` for the next page")
 
 
-async def list_sessions(conversation: Conversation, request: ListSessions) -> Answer:
-    found = await conversation.operate("list_sessions", selection=request.selection)
-    rows = [{"id": row["id"], "name": row["name"]} for row in found["sessions"]]
-    return Answer({"sessions": rows}, f"{len(rows)} sessions")
+def brief(row: dict[str, Any]) -> dict[str, Any]:
+    because = cut("; ".join(row["evidence"]), 160)
+    return {
+        **{name: row[name] for name in (*Brief.model_fields, *_MORE) if name in row},
+        "because": because,
+        "quiet_for": int(row["quiet_for"]),
+    }
 
 
-LIST_SESSIONS = Tool("list_sessions", "List sessions", "List.", ListSessions, Listed, list_sessions, READS)
+async def list_sessions(conversation: Conversation, request: ListTool) -> Answer:
+    """List sessions, each with a verdict on what it does and what its process tree takes; by default yours and all below
+    them.
+
+    Use it to find an id or to see what you have left running; for one in full use get_session, to end many
+    cleanup_sessions, which takes the same selections. Anybody may see all. Oldest first, in pages of at most 16 kB:
+    left_out counts the rest, next goes into after. Ended ones only with `ended` in the selection. Verdicts rest on
+    what the processes do, not on silence; unknown is never safe to kill. BAD_INPUT for a selection that cannot be
+    read.
+    """
+    wanted = "" if request.selection.strip() == "all" else request.selection
+    found = await conversation.operate("list_sessions", selection=wanted)
+    rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
+    shown = fitting(rows[: request.limit])
+    left = len(rows) - len(shown)
+    structured = {"sessions": shown, "left_out": left, "next": shown[-1]["id"] if left else None}
+    lines = [f"{row['id']} {row['name']}: {row['verdict']}, {row['because']}" for row in shown]
+    head = f"{len(shown)} of {len(rows)} sessions" if left else f"{len(shown)} sessions"
+    return Answer(structured, "\n".join([head, *(cut(line, 120) for line in lines)]))
+
+
+class Detail(Result):
+    id: str
+    name: str
+    state: str
+    verdict: str
+    evidence: list[str]
+    owner: str
+    command: list[str]
+    output: int = Field(description="newest cursor of its output")
+    limits: dict[str, Any] = Field(description="idle, age, memory")
+    warnings: list[str] = Field(description="limits that it has passed")
+    children: list[str]
+    tree: list[dict[str, Any]] = Field(description="processes: pid, parent, command, state, memory")
+    tree_left_out: int
+    exit: dict[str, Any] | None
+    ending: dict[str, Any] | None = Field(description="by, reason, how, certificate")
+
+
+_ALSO = ("cwd", "protected", "started_at", "ended_at", "last_output_at", "last_input_at", "cpu", "guarantee")
+_OF_A_PROCESS = ("pid", "parent", "command", "state", "memory")
+
+
+async def get_session(conversation: Conversation, request: Request) -> Answer:
+    """Show one session in full: verdict with its evidence, processes, limits, children; of an ended one who ended it,
+    why, and the death certificate that proves what is left.
+
+    Use it before you kill, or to learn how something ended; use list_sessions for many, read_output for what it
+    printed. Anybody may look; ended sessions stay known. At most 25 processes, tree_left_out counts the rest.
+    NOT_FOUND; AMBIGUOUS when several ids begin so.
+    """
+    found = await conversation.operate("get_session", session=getattr(request, "session", ""))
+    return Answer(
+        detailed(found), f"{found['name']} ({found['id']}) is {found['state']}, {found['verdict']}: {_said(found)}"
+    )
+
+
+def detailed(found: dict[str, Any]) -> dict[str, Any]:
+    """One session in full, as far as it can be read."""
+    tree = [{name: row[name] for name in _OF_A_PROCESS} for row in found["tree"][:_MOST_PROCESSES]]
+    for row in tree:
+        row["command"] = cut(str(row["command"]), 120)
+    return {
+        **{name: found[name] for name in (*Detail.model_fields, *_ALSO) if name in found},
+        **brief(found),
+        "command": [cut(word) for word in found["command"][:50]],
+        "evidence": [cut(line) for line in found["evidence"]],
+        "tree": tree,
+        "tree_left_out": len(found["tree"]) - len(tree),
+        "ending": _ending(found["ending"]),
+    }
+
+
+def _said(found: dict[str, Any]) -> str:
+    if found["ending"]:
+        return f"{found['ending']['how']} by {found['ending']['by']}, {cut(found['ending']['reason'] or 'no reason given')}"
+    return cut("; ".join(found["evidence"]))
+
+
+def _ending(ending: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if ending is None else {**ending, "certificate": certified(ending["certificate"])}
+
+
+def certified(certificate: dict[str, Any]) -> dict[str, Any]:
+    """A certificate in short: how many, and in full only what is still alive."""
+    return {
+        "guarantee": certificate["guarantee"],
+        "seconds": certificate["seconds"],
+        "processes": len(certificate["processes"]),
+        "survivors": certificate["survivors"][:20],
+        "spared": certificate["spared"][:20],
+    }
+
+
+LIST_SESSIONS = Tool(
+    "list_sessions",
+    "List sessions",
+    told(list_sessions),
+    ListTool,
+    Listed,
+    list_sessions,
+    READS,
+)
+
+GET_SESSION = Tool(
+    "get_session",
+    "Show one session",
+    told(get_session),
+    derived("GetTool", GetSession, "session"),
+    Detail,
+    get_session,
+    READS,
+)

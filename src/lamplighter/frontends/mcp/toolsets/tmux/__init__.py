@@ -17,4 +17,5 @@ TOOLSET = Toolset(
     ),
     tools=(LIST_SESSIONS, HAS_SESSION, LIST_WINDOWS, CAPTURE_PANE, NEW_SESSION, SEND_KEYS, KILL_SESSION),
     failure=failure,
+    implicit_approval=True,
 )

@@ -140,7 +140,6 @@ def _hint(conversation: Conversation, name: str, *, alive: bool) -> str:
 
 
 async def send_keys(conversation: Conversation, request: SendKeys) -> Answer:
-    conversation.implicit_approval = True
     socket = server_of(conversation).socket
     await conversation.operate(
         "type_in_tmux", socket=socket, name=request.name, text=request.keys, enter=request.enter, part="type"
@@ -150,7 +149,6 @@ async def send_keys(conversation: Conversation, request: SendKeys) -> Answer:
 
 
 async def kill_session(conversation: Conversation, request: ByName) -> Answer:
-    conversation.implicit_approval = True
     socket = server_of(conversation).socket
     try:
         found = await conversation.operate("kill_tmux", socket=socket, name=request.name, part="kill")

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from lamplighter.drivers.tmux_server import TmuxError, TmuxSilentError
+from lamplighter.domain.permission import Act
+from lamplighter.drivers.tmux_server import Server, TmuxError, TmuxSilentError
 from lamplighter.drivers.tmux_windows import Window, capture, find_windows
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer
@@ -86,7 +87,7 @@ async def list_windows(conversation: Conversation, request: ByName) -> Answer:
 
 
 async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
-    server = server_of(conversation)
+    server = await _readable(conversation)
     target = await conversation.app.tmux_names.pane(server.socket, request.name)
     try:
         text = await capture(server, request.name, target, request.lines)
@@ -99,8 +100,14 @@ async def capture_pane(conversation: Conversation, request: CapturePane) -> Answ
     return Answer(Captured(session=request.name, lines=request.lines, text=text).model_dump(), told)
 
 
+async def _readable(conversation: Conversation) -> Server:
+    """The client's server, for whoever may read at all: a token may be for other things."""
+    await conversation.app.admitted(conversation.caller, Act.READ)
+    return server_of(conversation)
+
+
 async def _windows(conversation: Conversation) -> list[Window]:
-    server = server_of(conversation)
+    server = await _readable(conversation)
     try:
         return await find_windows(server)
     except TmuxSilentError:

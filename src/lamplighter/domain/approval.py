@@ -1,0 +1,231 @@
+"""An approval: what a caller may not do by itself, asked of the operator. Which call it is for, and what becomes of it.
+
+Knows no clock, no store and no caller but by name. It holds for one call, by one caller, on one session, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from lamplighter.domain.permission import Caller, Rank
+from lamplighter.errors import Code, ConflictError, ForbiddenError
+
+LIFETIME = 600.0
+MOST_OPEN = 20
+LONGEST = 64 << 10
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_LENGTH, _SHOWN = 20, 4  # 100 bits; 80 of them stay hidden where others can read
+_UNTOLD = frozenset({"approval", "environment"})
+
+
+class Standing(StrEnum):
+    """Asked, until the operator decides; a decision can be taken back until the approval is used."""
+
+    ASKED = "asked"
+    GRANTED = "granted"
+    REFUSED = "refused"
+    USED = "used"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A call that is refused without an approval. `session` is what its word means now, `why` the refusal in words.
+
+    `approval` is the id that came with the call; `implicit`: without one, take the one that is granted for just this.
+    """
+
+    caller: Caller
+    operation: str
+    session: str
+    alive: bool
+    arguments: dict[str, Any]
+    key: str
+    why: str
+    approval: str | None = None
+    implicit: bool = False
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """`arguments` are what the operator decides on, and are gone once that is over: they may hold what is to be typed."""
+
+    id: str
+    caller: str
+    rank: Rank
+    operation: str
+    session: str
+    digest: str
+    why: str
+    asked_at: float
+    expires_at: float
+    arguments: dict[str, Any] | None = field(default=None)
+    state: Standing = Standing.ASKED
+    decided_by: str | None = None
+    decided_at: float | None = None
+    used_at: float | None = None
+    key: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What events call it: enough to tell it from others, too little to use it."""
+        return self.id[: len("ap-") + _SHOWN]
+
+    def expired(self, now: float) -> bool:
+        return now >= self.expires_at
+
+    def is_open(self, now: float) -> bool:
+        return self.state in (Standing.ASKED, Standing.GRANTED) and not self.expired(now)
+
+    def is_for(self, wish: Wish) -> bool:
+        """Whether this very call was asked for: same caller, same operation, same arguments, same session."""
+        asked = (self.caller, self.rank, self.operation, self.session, self.digest)
+        return asked == (wish.caller.name, wish.caller.rank, wish.operation, wish.session, wish.digest)
+
+    def decided(self, grant: bool, by: str, now: float) -> Approval:
+        """As the operator decides; APPROVAL_USED or APPROVAL_EXPIRED when it is too late for that."""
+        if self.state is Standing.USED:
+            raise used(self.id)
+        if self.expired(now):
+            raise expired(self)
+        state = Standing.GRANTED if grant else Standing.REFUSED
+        arguments = self.arguments if grant else None
+        return replace(self, state=state, decided_by=by, decided_at=now, arguments=arguments)
+
+    def taken(self, wish: Wish, now: float) -> Approval:
+        """As it is once this call has used it; itself when it has before, under the same key; else the reason why not."""
+        if not self.is_for(wish):
+            raise not_for_this(wish)
+        if self.state is Standing.USED:
+            if self.key != wish.key:
+                raise used(self.id)
+            if self.expired(now) and wish.alive:
+                raise expired(self)
+            return self
+        if self.state is Standing.REFUSED:
+            raise refused(wish)
+        if self.expired(now):
+            raise expired(self)
+        if self.state is Standing.ASKED:
+            raise needed(self, wish)
+        return replace(self, state=Standing.USED, used_at=now, key=wish.key, arguments=None)
+
+    def given_back(self, arguments: dict[str, Any]) -> Approval:
+        """Granted again: the call that took it was refused for another reason, before it had done anything."""
+        return replace(self, state=Standing.GRANTED, used_at=None, key=None, arguments=arguments)
+
+
+def ask(wish: Wish, now: float) -> Approval:
+    return Approval(
+        id="ap-" + "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH)),
+        caller=wish.caller.name,
+        rank=wish.caller.rank,
+        operation=wish.operation,
+        session=wish.session,
+        digest=wish.digest,
+        why=wish.why,
+        asked_at=now,
+        expires_at=now + LIFETIME,
+        arguments=told(wish.arguments),
+    )
+
+
+def told(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What of a call's arguments says what it does."""
+    return {name: value for name, value in arguments.items() if name not in _UNTOLD}
+
+
+def digest_of(arguments: dict[str, Any]) -> str:
+    return hashlib.sha256(_text(arguments).encode()).hexdigest()
+
+
+def is_readable(arguments: dict[str, Any]) -> bool:
+    """Whether a person can be asked to read it before deciding."""
+    return len(_text(arguments)) <= LONGEST
+
+
+def _text(arguments: dict[str, Any]) -> str:
+    return json.dumps(told(arguments), sort_keys=True)
+
+
+# -- what a caller is told
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def needed(approval: Approval, wish: Wish) -> ForbiddenError:
+    until = _moment(approval.expires_at)
+    granted = approval.state is Standing.GRANTED
+    then = f"repeat exactly this call with approval {approval.id}; it holds once, until {until}"
+    return ForbiddenError(
+        Code.APPROVAL_NEEDED,
+        f"{wish.why}; the operator {'has granted it' if granted else 'is asked'}",
+        then if granted else f"the operator grants it with lamp approve {approval.id}; then {then}",
+        request=approval.id,
+        expires_at=until,
+        session=approval.session,
+    )
+
+
+def not_for_this(wish: Wish) -> ForbiddenError:
+    """The same words for an id that does not exist, is somebody else's, or is for another call."""
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"{wish.why}; the approval is not for this call by this caller",
+        "an approval holds for the very call that was asked for; call without one to ask for this",
+        session=wish.session,
+    )
+
+
+def refused(wish: Wish) -> ForbiddenError:
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"{wish.why}; the operator was asked, and refused it",
+        "do without it; asking for the same again is of no use",
+        session=wish.session,
+    )
+
+
+def too_many(wish: Wish) -> ForbiddenError:
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"{wish.why}; and {MOST_OPEN} requests of {wish.caller.name} wait for the operator already",
+        "wait until the operator has decided, or until they expire: each holds for ten minutes",
+        session=wish.session,
+    )
+
+
+def unreadable(wish: Wish) -> ForbiddenError:
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"{wish.why}; and it is too long to be read by the operator: {LONGEST >> 10} KiB at most",
+        "ask for less at once, or name a file that holds it",
+        session=wish.session,
+    )
+
+
+def used(identifier: str) -> ConflictError:
+    return ConflictError(
+        Code.APPROVAL_USED,
+        f"the approval {identifier} was used, and each is used once",
+        "lamp events shows what came of it; call without an approval to ask again",
+    )
+
+
+def expired(approval: Approval) -> ConflictError:
+    return ConflictError(
+        Code.APPROVAL_EXPIRED,
+        f"the approval {approval.id} has expired: it held until {_moment(approval.expires_at)}",
+        "call without an approval to ask again",
+    )

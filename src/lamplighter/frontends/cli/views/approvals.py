@@ -1,0 +1,116 @@
+"""What agents ask the operator for: as a list, and one in full, as it is decided on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lamplighter.domain.duration import format_duration
+from lamplighter.frontends.cli.blocks import Block, Line, Span, Table, facts
+from lamplighter.frontends.cli.text import ago, clean, command_line, counted, instant
+from lamplighter.frontends.cli.views.sessions import verdict
+
+_TMUX_ACTS = {"type_in_tmux": "type into", "kill_tmux": "kill"}
+_ACTS = {"send_input": "send to", "end_session": "end", "kill_session": "kill", **_TMUX_ACTS}
+_STYLES = {"asked": "warn", "granted": "good", "refused": "bad"}
+
+
+def listed(result: dict[str, Any]) -> list[Block]:
+    """Those that are open; the last line says how to decide."""
+    found: list[dict[str, Any]] = result["approvals"]
+    if not found:
+        return [Line("nobody asks for anything")]
+    now = time.time()
+    rows = [_cells(request, now) for request in found]
+    return [
+        Table(("id", "state", "left", "who asks", "to", "session", "reason"), rows, ("left",)),
+        Line("to see one in full and decide: ", (f"lamp approve {clean(found[0]['id'])}", "strong")),
+    ]
+
+
+def _cells(request: dict[str, Any], now: float) -> list[Span | str]:
+    arguments: dict[str, Any] = request["arguments"] or {}
+    return [
+        clean(request["id"]),
+        _state(request),
+        _left(request, now),
+        _who(request),
+        _act(request),
+        (_meant(request), "strong"),
+        (clean(arguments.get("reason") or ""), "dim"),
+    ]
+
+
+def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
+    """All that a person needs to know before deciding, nothing of it cut."""
+    now = time.time()
+    asker: dict[str, Any] | None = request["asker"]
+    arguments: dict[str, Any] = request["arguments"] or {}
+    pairs: list[tuple[str, Span | str]] = [
+        ("request", clean(request["id"])),
+        ("state", _state(request)),
+        ("who asks", (_who(request), "strong")),
+    ]
+    if asker:
+        pairs.append(("its command", command_line(asker["command"])))
+    pairs.append(("wants to", (f"{_act(request)} {_meant(request)}", "strong")))
+    pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items()]
+    pairs += _target(request["target"], tree)
+    pairs += [
+        ("not its own", clean(request["why"])),
+        ("asked", ago(request["asked_at"], now)),
+        ("holds until", f"{clean(request['expires_at'])}, {_left(request, now)} more; for this call alone, once"),
+    ]
+    return facts(pairs)
+
+
+def _target(target: dict[str, Any] | None, tree: list[dict[str, Any]]) -> list[tuple[str, Span | str]]:
+    if target is None:
+        return []
+    word, style = verdict(target)
+    evidence = "; ".join(map(clean, target["evidence"]))
+    processes = [f"{process['pid']} {clean(process['command'])}" for process in tree]
+    return [
+        ("session", f"{clean(target['id'])}, {clean(target['kind'])}, {clean(target['state'])}"),
+        ("its owner", clean(target["owner"])),
+        ("its command", command_line(target["command"])),
+        ("its verdict", (f"{word}: {evidence}" if evidence else word, style)),
+        ("its processes", counted(target["processes"], "process", "processes")),
+        *(("", process) for process in processes),
+    ]
+
+
+def decided(request: dict[str, Any]) -> list[Block]:
+    """What was done."""
+    what = f" {clean(request['id'])}: {_who(request)} may {'' if request['state'] == 'granted' else 'not '}"
+    end = f", once, until {clean(request['expires_at'])}" if request["state"] == "granted" else ""
+    return [Line(_state(request), what, f"{_act(request)} {_meant(request)}{end}")]
+
+
+def _state(request: dict[str, Any]) -> Span:
+    return clean(request["state"]), _STYLES.get(request["state"], "")
+
+
+def _act(request: dict[str, Any]) -> str:
+    return _ACTS.get(request["operation"], clean(request["operation"]))
+
+
+def _who(request: dict[str, Any]) -> str:
+    asker = request["asker"]
+    return f"session {_named(asker)}" if asker else clean(request["caller"])
+
+
+def _meant(request: dict[str, Any]) -> str:
+    """The session; one of tmux that was made by hand is none of ours, and is called as tmux calls it."""
+    arguments: dict[str, Any] = request["arguments"] or {}
+    if request["target"] is None and request["operation"] in _TMUX_ACTS and arguments:
+        return f"tmux session {clean(arguments['name'])}, made by hand"
+    return _named(request["target"])
+
+
+def _named(session: dict[str, Any] | None) -> str:
+    return f"{clean(session['name'])} ({clean(session['id'])})" if session else "a session that is gone"
+
+
+def _left(request: dict[str, Any], now: float) -> str:
+    return format_duration(max(0.0, (instant(request["expires_at"]) or now) - now))

@@ -1,0 +1,42 @@
+"""Tokens: the one that was just made, with its secret, and those there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Line, Table, facts
+from lamplighter.frontends.cli.text import clean
+
+
+def created(result: dict[str, Any]) -> list[Block]:
+    shown = clean(result["secret"]) if result["secret"] else ("not shown again", "warn")
+    rows: list[Any] = [
+        ("token", clean(result["name"])),
+        ("may", ", ".join(map(clean, result["scopes"]))),
+        ("until", clean(result["expires_at"] or "revoked")),
+        ("use it at", clean(result["url"] or "-")),
+        ("secret", shown),
+    ]
+    last = "the secret is stored nowhere: keep it now" if result["secret"] else clean(result["note"])
+    return [*facts(rows), Line((last, "dim")), *([] if result["url"] else [Line(clean(result["note"]))])]
+
+
+def listed(result: dict[str, Any]) -> list[Block]:
+    if not result["tokens"]:
+        return [Line("there are no tokens; lamp token create NAME --scope read makes one")]
+    rows = [
+        [
+            clean(row["name"]),
+            clean(row["state"]),
+            ",".join(map(clean, row["scopes"])),
+            clean(row["made_at"]),
+            clean(row["expires_at"] or "never"),
+            clean(row["used_at"] or "-"),
+        ]
+        for row in result["tokens"]
+    ]
+    return [Table(("name", "state", "may", "made", "expires", "last used"), rows)]
+
+
+def revoked(result: dict[str, Any]) -> list[Block]:
+    return [Line(f"revoked {clean(result['name'])}: it opens nothing any more")]

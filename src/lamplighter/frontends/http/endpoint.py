@@ -1,0 +1,155 @@
+"""One toolset over HTTP, and the sessions of the older era at it: whose each is, and when it is over.
+
+A session belongs to the token that began it: the SDK compares, we tell it whose request it is. How long one may lie idle is
+looked after here, because what was begun in it (a subscription) has to end with it. Knows the SDK; knows no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.token import Token
+from lamplighter.frontends.http.guard import Receive, Scope
+from lamplighter.frontends.http.refusals import Message, Send
+from lamplighter.frontends.mcp.conversation import Client
+from lamplighter.frontends.mcp.server import STATE
+
+MOST_SESSIONS = 1000
+_IDLE_SECONDS = 1800.0
+_LOOK_SECONDS = 60.0
+_SESSION = b"mcp-session-id"
+_BAD = 400
+
+
+@dataclass
+class Session:
+    """`client` is the same for all its requests. `open`: those under way, a stream that is listened at too."""
+
+    token: Token
+    client: Client
+    since: float
+    open: int = 0
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+            self.since = asyncio.get_running_loop().time()
+
+
+class Endpoint:
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self.manager = manager
+        self._sessions: dict[bytes, Session] = {}
+        self._ready = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> Endpoint:
+        self._task = asyncio.get_running_loop().create_task(self._hold(), name="mcp over http")
+        await self._ready.wait()
+        return self
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            session.client.gone.set()
+        self._closing.set()
+        if self._task is not None:
+            await self._task
+
+    async def _hold(self) -> None:
+        """The SDK wants its sessions to live and end in one task; while it waits, idle ones are looked for."""
+        async with self.manager.run():
+            self._ready.set()
+            while not self._closing.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), _LOOK_SECONDS)
+                await self._end_idle()
+
+    async def serve(self, token: Token, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        name = next((value for found, value in scope["headers"] if found == _SESSION), b"")
+        session = self._sessions.get(name)
+        if session is not None and session.token.id == token.id:
+            with session.in_use():
+                answered = await self._handle(token, session.client, scope, receive, send)
+            if answered == 404 or (scope["method"] == "DELETE" and answered < _BAD):
+                self._drop(name)
+        else:
+            await self._open(token, Client(caller, None, None, asyncio.Event()), scope, receive, send)
+
+    async def _open(self, token: Token, client: Client, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request in no session. It is one of its own, or it begins one: then the first line of the answer names it."""
+        begun: Session | None = None
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start" and message["status"] < _BAD:
+                names = [value for found, value in message["headers"] if found.lower() == _SESSION]
+                if names:
+                    begun = self._sessions[names[0]] = Session(token, client, asyncio.get_running_loop().time())
+            await send(message)
+
+        try:
+            await self._handle(token, client, scope, receive, watched)
+        finally:
+            if begun is None:
+                client.gone.set()
+
+    async def _handle(self, token: Token, client: Client | None, scope: Scope, receive: Receive, send: Send) -> int:
+        """The status that was answered."""
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        known = AccessToken(token="", client_id=token.id, scopes=[])
+        told = {**scope, "user": AuthenticatedUser(known), STATE: client}
+        await self.manager.handle_request(told, receive, watched)
+        return status
+
+    # -- ending sessions
+
+    async def forget(self, token: Token) -> None:
+        for name, session in list(self._sessions.items()):
+            if session.token.id == token.id:
+                await self._end(name)
+
+    async def _end_idle(self) -> None:
+        before = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        for name, session in list(self._sessions.items()):
+            if not session.open and session.since < before:
+                await self._end(name)
+
+    async def _end(self, name: bytes) -> None:
+        """As its client would."""
+        session = self._sessions.get(name)
+        if session is not None:
+            self._drop(name)
+            scope = {"type": "http", "method": "DELETE", "path": "/mcp", "headers": [(_SESSION, name)]}
+            await self._handle(session.token, None, scope, _nothing_more, _to_nobody)
+
+    def _drop(self, name: bytes) -> None:
+        session = self._sessions.pop(name, None)
+        if session is not None:
+            session.client.gone.set()
+
+
+async def _nothing_more() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _to_nobody(_: Message) -> None:
+    return

@@ -1,0 +1,87 @@
+"""cleanup_sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.core.derivation import derived, given
+from lamplighter.frontends.mcp.core.size import cut, fitting
+from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool, told
+from lamplighter.operations.cleanup import CleanUpSessions
+from lamplighter.operations.operation import Request, Result
+
+_ROW = ("id", "name", "verdict", "processes", "memory", "outcome")
+
+
+class CleanedUp(Result):
+    plan: str = Field(description="pass as apply")
+    applied: bool
+    expires_at: str | None
+    sums: dict[str, int] = Field(description="sessions, processes, memory; ended, skipped, survived, failed")
+    rows: list[dict[str, Any]] = Field(
+        description="id, name, verdict, because, processes, memory, quiet_for; once applied: outcome, why"
+    )
+    rows_left_out: int
+    not_in_plan: list[dict[str, Any]] = Field(description="id, name, verdict, why")
+    not_in_plan_left_out: int
+
+
+async def cleanup_sessions(conversation: Conversation, request: Request) -> Answer:
+    """End many sessions in two steps: with a selection it ends nothing and returns a plan, each row with reasons and
+    what it frees; with apply=PLAN alone it looks at each row again, skips what has changed, and ends the rest
+    politely, with a proof each.
+
+    Use it for what you have left behind; for one session end_session or kill_session, to look only list_sessions. By
+    default what is orphaned, finished or leftover. Never in a plan: active ones (unless force), protected, main and
+    system ones, your own session and those above it, those with people attached, and what is not yours; not_in_plan
+    says why. A plan holds ten minutes, for you alone, once. Applying destroys processes and unsaved work, keeps logs
+    and records; rows come as progress, and cancelling stops the telling, not the endings. PLAN_EXPIRED, PLAN_APPLIED,
+    NOT_FOUND; FORBIDDEN for another's plan.
+    """
+
+    async def each(step: dict[str, Any]) -> None:
+        row = step["row"]
+        await conversation.tell(step["done"], step["total"], f"{row['name']} {row['outcome']}")
+
+    found = await conversation.operate("cleanup_sessions", each=each, **given(request))
+    rows = [_row(row) for row in found["rows"]]
+    others = [{**row, "why": cut(row["why"], 160)} for row in found["left_out"]]
+    shown, named = fitting(rows, 12_000), fitting(others, 4_000)
+    structured = {
+        **{name: found[name] for name in ("plan", "applied", "expires_at", "sums")},
+        "rows": shown,
+        "rows_left_out": len(rows) - len(shown),
+        "not_in_plan": named,
+        "not_in_plan_left_out": len(others) - len(named),
+    }
+    return Answer(structured, _said(found, len(others)))
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: row[name] for name in _ROW}
+    why = None if row["why"] is None else cut(row["why"], 160)
+    because = cut("; ".join(row["evidence"]), 160)
+    return {**kept, "because": because, "quiet_for": int(row["quiet_for"]), "why": why}
+
+
+def _said(found: dict[str, Any], others: int) -> str:
+    sums = found["sums"]
+    if found["applied"]:
+        parts = [f"{sums[name]} {name}" for name in ("ended", "skipped", "survived", "failed") if sums[name]]
+        return f"{found['plan']} applied: {', '.join(parts) or 'nothing to end'}"
+    frees = f"{sums['processes']} processes, {sums['memory'] >> 20} MB"
+    return f"{found['plan']} would end {sums['sessions']} sessions ({frees}); {others} more match but are not in it"
+
+
+CLEANUP_SESSIONS = Tool(
+    "cleanup_sessions",
+    "Clean up many sessions",
+    told(cleanup_sessions),
+    derived("CleanUpTool", CleanUpSessions, "selection", "older_than", "force", "grace", "reason", "apply"),
+    CleanedUp,
+    cleanup_sessions,
+    Hints(read_only=False, destructive=True, idempotent=False),
+)

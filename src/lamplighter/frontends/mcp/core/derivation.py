@@ -1,0 +1,25 @@
+"""A tool's request made from its operation's: the fields that a client may give, each as the operation describes it."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from pydantic import create_model
+
+from lamplighter.operations.operation import Request
+
+
+def derived(name: str, operation: type[Request], /, *fields: str, **changes: Any) -> type[Request]:
+    """`changes` are fields that read otherwise over MCP, or are there over MCP alone: (type, Field)."""
+    kept: dict[str, Any] = {
+        field: (operation.model_fields[field].annotation, copy(operation.model_fields[field]))
+        for field in fields
+        if field in operation.model_fields
+    }
+    return create_model(name, __base__=Request, **{**kept, **changes})
+
+
+def given(request: Request) -> dict[str, Any]:
+    """The arguments as the operation takes them."""
+    return request.model_dump(mode="json")

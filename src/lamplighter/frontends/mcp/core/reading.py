@@ -1,0 +1,91 @@
+"""The core's resources: session://{id}, one session in full, and session://{id}/output, what it shows or printed last."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from lamplighter.errors import Code, LampError, MissingError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.core.seeing import detailed
+from lamplighter.frontends.mcp.resources import Resource
+from lamplighter.lifecycle.speech import first_of
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
+
+_SCHEME = "session://"
+_OUTPUT = "/output"
+_PAUSE_SECONDS = 0.25  # what prints without end is told of four times a second at most
+_LINES = 200
+
+
+class SessionResources:
+    templates = (
+        Resource(_SCHEME + "{id}", "session", "One session", "Verdict, evidence, processes, limits, ending"),
+        Resource(
+            _SCHEME + "{id}" + _OUTPUT,
+            "output",
+            "A session's output",
+            "Its screen, or the end of its log",
+            "text/plain",
+        ),
+    )
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def list(self, conversation: Conversation) -> list[Resource]:
+        found = await conversation.operate("list_sessions", selection="")
+        return [
+            Resource(_SCHEME + row["id"], row["name"], row["name"], f"{row['kind']} session, {row['verdict']}")
+            for row in found["sessions"]
+        ]
+
+    async def read(self, conversation: Conversation, uri: str) -> tuple[str, str]:
+        session, output = _parse(uri)
+        if output:
+            found = await conversation.operate("read_output", session=session, mode="screen", lines=_LINES)
+            return "text/plain", found["text"]
+        found = await conversation.operate("get_session", session=session)
+        return "application/json", json.dumps(detailed(found), ensure_ascii=False)
+
+    async def changes(self, uri: str) -> AsyncIterator[None]:
+        try:
+            word, output = _parse(uri)
+            session = (await self.app.find(word)).id
+        except LampError:
+            return  # a subscription to what is not there is kept, and never fires
+        while (lamp := self.app.fleet.lamps.get(session)) is not None:
+            if output:
+                meter = self.app.fleet.reading(session)
+                await self.app.speech.more(session, meter.offset if meter else 0)
+            else:
+                await first_of(lamp.changed, lamp.ended)
+            yield None
+            if lamp.ended.is_set():
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def list_changes(self) -> AsyncIterator[None]:
+        known = set(self.app.fleet.lamps)
+        while True:
+            await self.app.fleet.news.wait()
+            now = set(self.app.fleet.lamps)
+            if now != known:
+                known = now
+                yield None
+
+
+def _parse(uri: str) -> tuple[str, bool]:
+    """The session that an address names, and whether its output is meant."""
+    word = uri.removeprefix(_SCHEME)
+    output = word.endswith(_OUTPUT)
+    session = word.removesuffix(_OUTPUT)
+    if not uri.startswith(_SCHEME) or not session.isalnum():
+        raise MissingError(
+            Code.NOT_FOUND, f"there is nothing at {uri[:80]!a}", "use session://ID or session://ID/output"
+        )
+    return session, output

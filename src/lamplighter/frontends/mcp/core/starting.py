@@ -1,0 +1,78 @@
+"""start_session."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from pydantic import Field
+
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.core.derivation import derived, given
+from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool, told
+from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.start import StartSession
+
+StartTool = derived(
+    "StartTool",
+    StartSession,
+    "command",
+    "headless",
+    "tmux",
+    "keep_children",
+    kind=(Literal["task", "subagent", "cron"], Field(default="task", description="what it is for")),
+    cwd=(str | None, Field(default=None, description="absolute folder it starts in; by default yours")),
+    name=(str | None, Field(default=None, description="unique among the living; made from the command if left out")),
+    project=(str | None, Field(default=None, description="what it is about; by default the repository of its folder")),
+    idle_limit=(str | None, Field(default=None, description="end it when quiet for this long: 30m, 8h")),
+    max_age=(str | None, Field(default=None, description="end it when older than this: 2h, 3d")),
+    max_memory=(str | None, Field(default=None, description="end it when its tree takes more: 500M, 2G")),
+    env=(dict[str, str], Field(default_factory=dict, description="variables added to your environment")),
+)
+
+
+class Started(Result):
+    id: str
+    name: str
+    state: str
+    pid: int
+    parent: str | None = Field(description="the session it belongs to: yours")
+
+
+async def start_session(conversation: Conversation, request: Request) -> Answer:
+    """Start a program or another agent as a new session of yours; returns its id once the program has been executed.
+
+    Use it for work that goes on beside you or outlives this call: agents, servers, long builds. Not for typing into
+    one that runs (send_input), nor for a short command whose output you want now (your shell). The session survives
+    you and restarts of Lamplighter; all it starts belongs to it and dies with it at end_session or kill_session. It
+    has your user's rights, and a terminal of 24 × 80 unless headless (pipes) or tmux (in the user's own tmux). The
+    command is run by no shell: for pipes give ["sh", "-c", "…"]. Past idle_limit, max_age or max_memory Lamplighter
+    ends it by itself.
+
+    Anybody may start. Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY,
+    START_FAILED.
+    """
+    arguments = given(request)
+    arguments["cwd"] = arguments["cwd"] or conversation.client.cwd
+    found = await conversation.operate(
+        "start_session", environment=conversation.client.environment or _plain(), **arguments
+    )
+    structured = {name: found[name] for name in Started.model_fields}
+    return Answer(structured, f"started {found['name']} ({found['id']}), pid {found['pid']}")
+
+
+def _plain() -> dict[str, str]:
+    """For a client whose environment is not known: what a program needs at least."""
+    wanted = ("PATH", "HOME", "LANG", "USER", "SHELL", "TMPDIR")
+    return {name: os.environ[name] for name in wanted if name in os.environ}
+
+
+START_SESSION = Tool(
+    "start_session",
+    "Start a session",
+    told(start_session),
+    StartTool,
+    Started,
+    start_session,
+    Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+)

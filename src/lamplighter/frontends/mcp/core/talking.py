@@ -1,0 +1,149 @@
+"""send_input, read_output and wait_session."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.errors import Code, DeadlineError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.core.derivation import derived, given
+from lamplighter.frontends.mcp.core.size import fitting
+from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool, told
+from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.talk import SendInput
+
+
+class SentTo(Result):
+    id: str
+    size: int = Field(description="bytes that reached it")
+    cursor: int = Field(description="read_output with since=cursor shows the answer alone")
+
+
+async def send_input(conversation: Conversation, request: Request) -> Answer:
+    """Type into a running session as a person at its keyboard would, then press Enter.
+
+    Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
+    (end_session, kill_session) or start a program (start_session). Text is sent literally and exactly once; with
+    keys=true it is names of keys apart by spaces (Up Enter C-c M-x F5), and enter is ignored. What the program does
+    with it cannot be taken back. Returns when it was taken, not answered: then wait_session, and read_output with the
+    cursor that comes back.
+
+    Your own session and those you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted
+    repeat with approval. ENDED when it is over.
+    """
+    found = await conversation.operate("send_input", **given(request))
+    return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
+
+
+SEND_INPUT = Tool(
+    "send_input",
+    "Type into a session",
+    told(send_input),
+    derived("SendTool", SendInput, "session", "text", "keys", "enter", "approval"),
+    SentTo,
+    send_input,
+    Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+)
+
+
+class ReadTool(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    mode: Literal["screen", "output"] = Field(
+        default="screen", description="screen: what a person would see now; output: all it printed, by cursor"
+    )
+    since: int | None = Field(default=None, ge=0, description="mode output: from this cursor on; else the newest part")
+    lines: int | None = Field(default=None, ge=1, le=5000, description="only the last so many lines")
+    limit: int = Field(default=16_000, ge=100, le=200_000, description="bytes at most")
+
+
+class Read(Result):
+    id: str
+    mode: str
+    text: str
+    cursor: int = Field(description="pass as since to go on from here")
+    more: bool = Field(description="there is more already")
+    lost: int = Field(description="bytes before this text that rotation took")
+    exact: bool = Field(description="false when a screen was rebuilt without its beginning")
+
+
+async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
+    """Read what a session shows on its screen now, or what it has printed, by cursor.
+
+    Use screen for a program that draws, such as an agent or an editor; output with since to follow a log without
+    missing or repeating a byte. To wait for something use wait_session; for state or exit get_session. Anybody may
+    read; nothing is consumed. Works after the end, while the log is kept. Output without since begins 200 lines
+    before the end. more: the limit cut it, read on from cursor; lost: bytes gone for good. Control codes are left
+    out. NOT_FOUND; BAD_INPUT for a cursor past the end.
+    """
+    arguments = given(request)
+    if request.mode == "screen":
+        arguments.pop("since")
+    elif request.since is None and request.lines is None:
+        arguments["lines"] = 200
+    found = await conversation.operate("read_output", **arguments)
+    structured = {name: found[name] for name in Read.model_fields}
+    return Answer(structured, found["text"] or f"nothing yet; the cursor is {found['cursor']}")
+
+
+READ_OUTPUT = Tool(
+    "read_output",
+    "Read a session's screen or output",
+    told(read_output),
+    ReadTool,
+    Read,
+    read_output,
+    READS,
+)
+
+
+class WaitTool(Request):
+    session: str = Field(description="id, unique beginning of an id, name, or a selection such as mine,kind:subagent")
+    until: str = Field(
+        default="ended", description="ended; idle (quiet, at no work, not waiting for its own); or text=… in its output"
+    )
+    timeout: str = Field(default="50s", description="give up after this long: 30s, 10m; the session goes on")
+    since: int | None = Field(default=None, ge=0, description="with text=…: look from this cursor on, not from now")
+    quiet: str = Field(default="2s", description="with idle: this long without output or input")
+
+
+class WaitedFor(Result):
+    met: str = Field(description="what came true: ended, idle, text; or timeout")
+    sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit")
+    left_out: int
+
+
+async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
+    """Wait until a session has ended, is idle, or has printed a text; with a selection, until each of several has.
+
+    Use it instead of asking again and again; for the state right now use get_session. Cancelling it or its timeout
+    stops the waiting alone, never the session. On timeout met=timeout: call again. Many clients give up after 60 s,
+    so keep below that unless yours takes progress, sent every 5 s. For the answer to what you typed: until text=…
+    with since = the cursor from send_input. Anybody may wait. ENDED when it is over before it was idle or printed the
+    text.
+    """
+    try:
+        found = await conversation.operate("wait_session", **given(request))
+    except DeadlineError as error:
+        if error.code is not Code.TIMEOUT:
+            raise
+        return Answer(
+            {"met": "timeout", "sessions": [], "left_out": 0}, f"not {request.until} within {request.timeout}"
+        )
+    rows = found["sessions"]
+    shown = fitting(rows)
+    structured = {"met": found["met"], "sessions": shown, "left_out": len(rows) - len(shown)}
+    names = ", ".join(f"{row['name']} ({row['state']})" for row in shown[:10])
+    return Answer(structured, f"{found['met']}: {names}")
+
+
+WAIT_SESSION = Tool(
+    "wait_session",
+    "Wait for a session",
+    told(wait_session),
+    WaitTool,
+    WaitedFor,
+    wait_session,
+    READS,
+)

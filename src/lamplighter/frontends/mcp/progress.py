@@ -1,0 +1,40 @@
+"""Signs of life of a call that takes long: many clients give up on one that says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from lamplighter.frontends.mcp.conversation import Conversation
+
+_SECONDS = 5.0
+
+
+@asynccontextmanager
+async def ticking(conversation: Conversation) -> AsyncGenerator[None]:
+    """The seconds, every few of them, until the call has steps of its own to tell: two ways of counting would run backwards."""
+    plain = conversation.tell
+    steps = False
+
+    async def tell(done: float, total: float | None, message: str) -> None:
+        nonlocal steps
+        steps = True
+        await plain(done, total, message)
+
+    async def tick() -> None:
+        seconds = 0.0
+        while not steps:
+            await asyncio.sleep(_SECONDS)
+            seconds += _SECONDS
+            if not steps:
+                await plain(seconds, None, f"still at it after {seconds:.0f} s")
+
+    conversation.tell = tell
+    ticks = asyncio.ensure_future(tick())
+    try:
+        yield
+    finally:
+        ticks.cancel()
+        with suppress(asyncio.CancelledError):
+            await ticks

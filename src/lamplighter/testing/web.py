@@ -1,0 +1,133 @@
+"""A client at the HTTP door that a test drives request by request, and that can misbehave. For tests only."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.mcp_client import LEGACY, MODERN
+
+_SECONDS = 30.0
+_PREFIX = "io.modelcontextprotocol/"
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return json.loads(self.body)["error"]
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The JSON-RPC message, whichever way it came: as JSON, or the last of a stream."""
+        if self.headers.get("content-type", "").startswith("text/event-stream"):
+            lines = [line for line in self.body.decode().splitlines() if line.startswith("data: {")]
+            return json.loads(lines[-1].removeprefix("data: "))
+        return json.loads(self.body)
+
+
+class Web:
+    """`secret` goes with every request; what a test gives as a header comes first, and None leaves one out."""
+
+    def __init__(self, port: int, secret: str | None = None, protocol: str = LEGACY) -> None:
+        self.port = port
+        self.secret = secret
+        self.protocol = protocol
+        self.session: str | None = None
+        self._numbers = itertools.count(1)
+
+    def ask(self, method: str, path: str, body: bytes | str | None = None, **headers: str | None) -> Reply:
+        with self.open(method, path, body, **headers) as answer:
+            return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+    @contextmanager
+    def open(
+        self, method: str, path: str, body: bytes | str | None = None, **headers: str | None
+    ) -> Generator[http.client.HTTPResponse]:
+        """The answer as soon as it begins; what comes of it is still to be read."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_SECONDS)
+        given = {**self._usual(), **{name.replace("_", "-").lower(): value for name, value in headers.items()}}
+        try:
+            connection.request(method, path, body, {name: value for name, value in given.items() if value is not None})
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
+    def raw(self, data: bytes) -> bytes:
+        """Bytes as they are, and all that comes back until the connection ends."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=_SECONDS) as sock:
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)
+            found = b""
+            with suppress(ConnectionResetError):  # it hung up before it had read all of it
+                while part := sock.recv(1 << 16):
+                    found += part
+            return found
+
+    # -- MCP
+
+    def initialize(self, path: str = "/mcp", **capabilities: Any) -> Reply:
+        info = {"name": "test", "version": "1"}
+        params = {"protocolVersion": self.protocol, "capabilities": capabilities, "clientInfo": info}
+        reply = self.post("initialize", params, path)
+        self.session = reply.headers.get("mcp-session-id")
+        if self.session:
+            self.ask("POST", path, json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        return reply
+
+    def call(self, tool: str, path: str = "/mcp", **arguments: Any) -> dict[str, Any]:
+        """The whole result of a tool."""
+        return self.post("tools/call", {"name": tool, "arguments": arguments}, path).message["result"]
+
+    def post(self, method: str, params: dict[str, Any], path: str = "/mcp", **headers: str | None) -> Reply:
+        return self.ask("POST", path, self.line(method, params), **self._routing(method, params), **headers)
+
+    def line(self, method: str, params: dict[str, Any]) -> str:
+        if self.protocol == MODERN:
+            told = {"protocolVersion": MODERN, "clientInfo": {"name": "test", "version": "1"}, "clientCapabilities": {}}
+            params = {**params, "_meta": {f"{_PREFIX}{name}": value for name, value in told.items()}}
+        return json.dumps({"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": params})
+
+    def _routing(self, method: str, params: dict[str, Any]) -> dict[str, str | None]:
+        if self.protocol != MODERN:
+            return {}
+        return {"mcp_method": method, "mcp_name": params.get("name")}
+
+    def _usual(self) -> dict[str, str | None]:
+        begun = self.session is not None or self.protocol == MODERN
+        return {
+            "authorization": f"Bearer {self.secret}" if self.secret else None,
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+            "mcp-session-id": self.session,
+            "mcp-protocol-version": self.protocol if begun else None,
+        }
+
+
+def web(lit: Engine, scope: str = "read,start,send,end", name: str = "test", protocol: str = LEGACY) -> Web:
+    """A client with a token of its own, at an engine that was made with LAMPLIGHTER_HTTP_PORT=0."""
+    secret = lit.call("create_token", name=name, scope=scope)["secret"]
+    return Web(port_of(lit), secret, protocol)
+
+
+def port_of(lit: Engine) -> int:
+    return int(lit.call("get_status")["http"].rpartition(":")[2])
+
+
+def descriptors(pid: int) -> list[str]:
+    """What a process has open, as /proc names it."""
+    found: list[str] = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return found

@@ -1,0 +1,426 @@
+"""Approvals: what an agent may not do, granted by the operator for one call, once; and every way around that is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.testing import asker
+from lamplighter.testing.clockwork import Clockwork
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.processes import wait_until
+
+MORTAL = Path(__file__).with_name("mortal")
+GUESSED = "ap-" + "0" * 20
+
+
+class Inside:
+    """A shell in a session of its own: what the daemon answers to a process that it starts."""
+
+    def __init__(self, made: Engine, **arguments: Any) -> None:
+        self.made = made
+        self.id: str = made.start("sh", **arguments)["id"]
+
+    def ask(self, operation: str, /, *, key: str = "", **arguments: Any) -> dict[str, Any]:
+        answer = self.made.folder / f"answer-{uuid.uuid4().hex}"
+        words = [sys.executable, asker.__file__, self.made.home.run, str(answer), "plain", operation]
+        words += [json.dumps(arguments), key or uuid.uuid4().hex]
+        self.made.call("send_input", session=self.id, text=shlex.join(words))
+        assert wait_until(answer.exists, 30), self.made.output(self.id)
+        return json.loads(answer.read_text())
+
+    def refused(self, operation: str, /, **arguments: Any) -> str:
+        """The code of the error."""
+        return self.ask(operation, **arguments)["error"]["code"]
+
+    def request(self, operation: str, /, **arguments: Any) -> str:
+        """The id of the request that the operator can grant."""
+        error = self.ask(operation, **arguments)["error"]
+        assert error["code"] == "APPROVAL_NEEDED", error
+        return error["details"]["request"]
+
+    def granted(self, operation: str, /, **arguments: Any) -> str:
+        request = self.request(operation, **arguments)
+        assert decide(self.made, request)["state"] == "granted"
+        return request
+
+
+def decide(made: Engine, request: str, decision: str = "grant") -> dict[str, Any]:
+    return made.call("decide_approval", request=request, decision=decision)
+
+
+def listed(made: Engine) -> list[dict[str, Any]]:
+    return made.call("list_approvals")["approvals"]
+
+
+def actions(made: Engine, session: str) -> list[str]:
+    return [event["action"] for event in made.events(session)]
+
+
+def refusals(made: Engine, session: str) -> list[str]:
+    return [event["detail"]["code"] for event in made.events(session) if event["action"] == "refused"]
+
+
+# -- the round
+
+
+def test_the_whole_round(lit: Engine) -> None:
+    agent, other = Inside(lit, name="agent"), lit.start("cat", name="other")["id"]
+    wanted = {"session": "other", "force": True, "grace": "0s", "reason": "it hangs"}
+    error = agent.ask("kill_session", **wanted)["error"]
+    request = error["details"]["request"]
+    assert (error["code"], error["details"]["session"]) == ("APPROVAL_NEEDED", other)
+    assert error["details"]["expires_at"].endswith("Z")
+    assert f"lamp approve {request}" in error["hint"]
+    assert agent.request("kill_session", **wanted) == request  # asking again is the same request
+    assert lit.call("get_status")["approvals"] == 1
+    (asked,) = listed(lit)
+    assert (asked["id"], asked["state"], asked["caller"]) == (request, "asked", f"session:{agent.id}")
+    assert (asked["asker"]["name"], asked["target"]["name"], asked["target"]["owner"]) == ("agent", "other", "operator")
+    assert asked["arguments"] == wanted
+    assert agent.request("kill_session", **wanted, approval=request) == request  # nobody has decided yet
+    assert lit.show(other)["state"] == "running"
+    assert decide(lit, request[:10])["state"] == "granted"
+    assert agent.request("kill_session", **wanted) == request
+    ended = agent.ask("kill_session", **wanted, approval=request)["result"]
+    assert (ended["state"], ended["reason"]) == ("ended", "it hangs")
+    assert lit.show(other)["ending"]["by"] == f"session:{agent.id}"
+    assert actions(lit, other)[2:] == ["approval asked", "approval granted", "approval used", "kill", "ended"]
+    assert [event["by"] for event in lit.events(other)[2:5]] == [
+        f"session:{agent.id}",
+        "operator",
+        f"session:{agent.id}",
+    ]
+    assert (listed(lit), lit.call("get_status")["approvals"]) == ([], 0)
+    assert not any(request in json.dumps(event) for event in lit.events()), "others can read events"
+
+
+def test_sending_and_ending_are_asked_for_too_and_what_was_typed_is_not_kept(lit: Engine) -> None:
+    agent, other = Inside(lit), lit.start("cat", name="other")["id"]
+    wanted = {"session": other, "text": "a secret 4711"}
+    request = agent.granted("send_input", **wanted)
+    assert listed(lit)[0]["arguments"]["text"] == "a secret 4711"
+    assert agent.ask("send_input", **wanted, approval=request)["result"]["size"] == len("a secret 4711\r")
+    lit.call("wait_session", session=other, until="text=4711", timeout="20s", since=0)
+    shown = lit.call("list_approvals", request=request)["approvals"][0]
+    assert (shown["state"], shown["arguments"]) == ("used", None)
+    again = agent.request("send_input", **wanted)
+    assert again != request
+    assert decide(lit, again, "refuse")["arguments"] is None
+    assert "4711" not in json.dumps(lit.events())
+    ending = agent.granted("end_session", session=other)
+    assert agent.ask("end_session", session=other, approval=ending)["result"]["state"] == "ended"
+
+
+@pytest.mark.parametrize("beyond", ["protected", "main", "ancestor"])
+def test_whatever_is_beyond_an_agent_can_be_granted(lit: Engine, beyond: str) -> None:
+    above = lit.start("cat", name="above")["id"]
+    agent = Inside(lit, parent=above)
+    more = {"protected": {"protect": True, "parent": agent.id}, "main": {"kind": "main", "parent": agent.id}}
+    target = above if beyond == "ancestor" else lit.start("cat", **more[beyond])["id"]
+    request = agent.granted("end_session", session=target, grace="0s")
+    assert agent.ask("end_session", session=target, grace="0s", approval=request)["result"]["state"] == "ended"
+
+
+def test_an_agent_outside_every_session_asks_as_that_agent(lit: Engine, tmp_path: Path) -> None:
+    """A program called claude: the same one may use what was granted, another of the same name may not."""
+    program = tmp_path / "claude"
+    shutil.copy("/bin/sh", program)
+    other = lit.start("cat", name="other")["id"]
+    go, answers = tmp_path / "go", [lit.folder / name for name in ("asked", "foreign", "done")]
+    run, wanted = lit.home.run, json.dumps({"session": other, "force": True, "grace": "0s"})
+    ask = f"{sys.executable} {asker.__file__} {run}"
+    script = f"{ask} {answers[0]} plain kill_session '{wanted}'; read id < {go}; {ask} {answers[2]} plain kill_session \"$id\""
+    os.mkfifo(go)
+    with subprocess.Popen([str(program), "-c", f"{script}; true"]) as agent:
+        assert wait_until(answers[0].exists, 30)
+        request = json.loads(answers[0].read_text())["error"]["details"]["request"]
+        assert listed(lit)[0]["caller"].startswith(f"agent:claude:{agent.pid}@")
+        decide(lit, request)
+        granted = json.dumps({**json.loads(wanted), "approval": request})
+        foreign = [sys.executable, asker.__file__, run, str(answers[1]), "plain", "kill_session", granted]
+        quoted = shlex.join(foreign)
+        subprocess.run([str(program), "-c", f"{quoted}; true"], check=True, timeout=60)
+        assert json.loads(answers[1].read_text())["error"]["code"] == "FORBIDDEN"
+        assert lit.show(other)["state"] == "running"
+        go.write_text(granted + "\n")
+        assert agent.wait(60) == 0
+    assert json.loads(answers[2].read_text())["result"]["state"] == "ended"
+
+
+@pytest.fixture
+def calm() -> Iterator[Engine]:
+    """An engine that takes a session for idle soon."""
+    with engine(LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
+        yield made
+
+
+def test_an_active_session_stays_active_and_the_word_stands(calm: Engine) -> None:
+    """What was granted is a kill without force: refused for what works, and still granted once that is at rest."""
+    lit, agent = calm, Inside(calm)
+    busy = "while [ ! -e rest ]; do :; done; exec sleep 300"
+    other = lit.start("sh", "-c", busy, cwd=str(lit.folder), headless=True)["id"]
+    wanted = {"session": other, "grace": "0s"}
+    request = agent.granted("kill_session", **wanted)
+    assert agent.refused("kill_session", **wanted, approval=request) == "ACTIVE"
+    assert agent.refused("kill_session", **wanted, force=True, approval=request) == "FORBIDDEN"
+    assert [one["state"] for one in listed(lit)] == ["granted"]
+    assert listed(lit)[0]["arguments"]["grace"] == "0s"
+    (lit.folder / "rest").touch()
+    assert wait_until(lambda: lit.show(other)["verdict"] == "idle", 30), lit.show(other)
+    assert agent.ask("kill_session", **wanted, approval=request)["result"]["state"] == "ended"
+
+
+# -- attacks
+
+
+def test_an_approval_is_for_one_call_of_one_caller_once(lit: Engine) -> None:
+    agent, thief = Inside(lit), Inside(lit, name="thief")
+    other, bystander = lit.start("cat", name="other")["id"], lit.start("cat", name="bystander")["id"]
+    wanted = {"session": other, "text": "yes"}
+    request = agent.granted("send_input", **wanted)
+    asked = thief.request("send_input", **wanted)
+    attacks = [
+        (thief, "send_input", {**wanted, "approval": request}),  # another caller's, for the same
+        (agent, "send_input", {**wanted, "approval": asked}),  # and the other way round
+        (agent, "send_input", {**wanted, "approval": GUESSED}),
+        (agent, "send_input", {**wanted, "approval": request[:10]}),
+        (agent, "send_input", {**wanted, "approval": ""}),
+        (agent, "send_input", {**wanted, "approval": "' OR 1=1 --"}),
+        (agent, "send_input", {**wanted, "approval": "../\n\t%"}),
+        (agent, "send_input", {**wanted, "text": "no", "approval": request}),
+        (agent, "send_input", {**wanted, "keys": True, "approval": request}),
+        (agent, "send_input", {**wanted, "session": bystander, "approval": request}),
+        (agent, "end_session", {"session": other, "approval": request}),
+        (agent, "kill_session", {"session": other, "force": True, "approval": request}),
+    ]
+    told: set[str] = set()
+    for caller, operation, arguments in attacks:
+        error = caller.ask(operation, **arguments)["error"]
+        assert error["code"] == "FORBIDDEN", (operation, arguments, error)
+        told.add(error["message"].rpartition("; ")[2])
+    assert len(told) == 1, "whether an id exists is not told"
+    assert len(refusals(lit, other) + refusals(lit, bystander)) == len(attacks)
+    assert "yes" not in lit.output(other)
+    assert "result" in agent.ask("send_input", **wanted, approval=request)
+    assert agent.refused("send_input", **wanted, approval=request) == "APPROVAL_USED"
+    lit.call("wait_session", session=other, until="text=yes\r\nyes\r\n", timeout="20s", since=0)
+    assert refusals(lit, other)[-1] == "APPROVAL_USED"
+    with pytest.raises(LampError) as late:
+        decide(lit, request, "refuse")
+    assert late.value.code is Code.APPROVAL_USED
+
+
+def test_a_name_that_means_another_session_by_now(lit: Engine) -> None:
+    agent = Inside(lit)
+    lit.start("cat", name="other")
+    wanted = {"session": "other", "force": True, "grace": "0s"}
+    request = agent.granted("kill_session", **wanted)
+    lit.call("kill_session", session="other", force=True, grace="0s")
+    other = lit.start("cat", name="other")["id"]
+    assert agent.refused("kill_session", **wanted, approval=request) == "FORBIDDEN"
+    assert agent.request("kill_session", **wanted) != request
+    assert lit.show(other)["state"] == "running"
+
+
+def test_ten_minutes_after_the_asking_it_is_over(timed: tuple[Engine, Clockwork]) -> None:
+    made, clock = timed
+    agent, other = Inside(made), made.start("cat", name="other")["id"]
+    wanted = {"session": other, "text": "a secret"}
+    request = agent.request("send_input", **wanted)
+    clock.advance(500)
+    decide(made, request)
+    clock.advance(101)
+    assert agent.refused("send_input", **wanted, approval=request) == "APPROVAL_EXPIRED"
+    assert refusals(made, other) == ["APPROVAL_EXPIRED"]
+    with pytest.raises(LampError) as late:
+        decide(made, request)
+    assert late.value.code is Code.APPROVAL_EXPIRED
+    shown = made.call("list_approvals", request=request)["approvals"][0]
+    assert (shown["state"], shown["arguments"], listed(made)) == ("expired", None, [])
+    assert agent.request("send_input", **wanted) != request
+    assert b"a secret" not in _rows(made, request)
+
+
+def _rows(made: Engine, request: str) -> bytes:
+    """What the store keeps of a request."""
+    import sqlite3
+
+    with sqlite3.connect(made.home.database) as db:
+        (row,) = db.execute("SELECT * FROM approvals WHERE id = ?", (request,)).fetchall()
+    db.close()
+    return repr(row).encode()
+
+
+def test_what_was_refused_stays_refused(timed: tuple[Engine, Clockwork]) -> None:
+    made, clock = timed
+    agent, other = Inside(made), made.start("cat", name="other")["id"]
+    request = agent.request("end_session", session=other)
+    assert decide(made, request, "refuse")["state"] == "refused"
+    for arguments in ({"approval": request}, {}):
+        error = agent.ask("end_session", session=other, **arguments)["error"]
+        assert (error["code"], "refused it" in error["message"]) == ("FORBIDDEN", True)
+    assert refusals(made, other) == ["FORBIDDEN"] * 2
+    assert decide(made, request)["state"] == "granted"  # the operator may change their mind
+    assert decide(made, request, "refuse")["state"] == "refused"
+    clock.advance(601)
+    assert agent.request("end_session", session=other) != request
+
+
+def test_from_inside_nobody_approves(lit: Engine) -> None:
+    """Not by the operations, and not by the command, in any disguise of it."""
+    agent = Inside(lit, environment=lit.environment, cwd=str(lit.folder))
+    other = lit.start("cat", name="other")["id"]
+    request = agent.request("end_session", session=other)
+    assert agent.refused("decide_approval", request=request, decision="grant") == "FORBIDDEN"
+    assert agent.refused("list_approvals") == "FORBIDDEN"
+    done = lit.folder / "done"
+    lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
+    scrubbed = f"env -i LAMPLIGHTER_HOME={lit.folder} PYTHONPATH={os.environ.get('PYTHONPATH', '')} {lamp}"
+    script = f"({lamp} approve {request} --yes; echo $?; {scrubbed} approve; echo $?) > draft; mv draft {done}"
+    lit.call("send_input", session=agent.id, text=script)
+    assert wait_until(done.exists, 30), lit.output(agent.id)
+    assert done.read_text().split() == ["6", "6"], lit.output(agent.id)
+    refused = [event for event in lit.events() if event["detail"].get("act") == "approve"]
+    assert [event["by"] for event in refused] == [f"session:{agent.id}"] * 4
+    assert [one["state"] for one in listed(lit)] == ["asked"]
+
+
+def test_some_things_are_never_asked_for(lit: Engine) -> None:
+    agent, other = Inside(lit), lit.start("cat", name="other")["id"]
+    for operation, arguments in (
+        ("stop_daemon", {"all": True}),
+        ("prune_logs", {"apply": True}),
+        ("adopt_session", {"target": "tmux:x"}),
+        ("protect_session", {"session": other}),
+        ("protect_session", {"session": other, "off": True}),
+        ("attach_session", {"session": other}),
+        ("start_session", {"command": ["cat"], "cwd": "/", "parent": other}),
+    ):
+        assert agent.refused(operation, **arguments) == "FORBIDDEN", operation
+    lit.call("kill_session", session=other, force=True, grace="0s")
+    assert agent.refused("kill_session", session=other) == "FORBIDDEN"  # there is nothing left to be granted
+    for operation, arguments in (("kill_session", {"grace": "soon"}), ("send_input", {"text": "x", "aproval": "y"})):
+        assert agent.refused(operation, session=agent.id, **arguments) == "BAD_INPUT"
+    assert listed(lit) == []
+
+
+def test_who_cannot_be_told_from_an_escaped_process_asks_for_nothing(lit: Engine) -> None:
+    other, answer = lit.start("cat", name="other")["id"], lit.folder / "answer"
+    words = [sys.executable, asker.__file__, lit.home.run, str(answer), "plain", "kill_session"]
+    subprocess.run([*words, json.dumps({"session": other})], check=True, env={"CLAUDECODE": "1"}, timeout=60)
+    assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
+    assert listed(lit) == []
+
+
+def test_twenty_requests_are_open_at_most_and_none_is_longer_than_can_be_read(lit: Engine) -> None:
+    other, script, answer = lit.start("cat", name="other")["id"], lit.folder / "many.py", lit.folder / "answer"
+    script.write_text(
+        "import importlib.util, json, os, sys, uuid\n"
+        f"spec = importlib.util.spec_from_file_location('asker', {asker.__file__!r})\n"
+        "asker = importlib.util.module_from_spec(spec); spec.loader.exec_module(asker)\n"
+        f"ask = lambda **more: asker.ask({lit.home.run!r}, 'send_input', {{'session': {other!r}, **more}}, uuid.uuid4().hex)\n"
+        "texts = [*map(str, range(21)), '3', 'x' * (64 << 10)]\n"
+        f"open({str(answer)!r} + '.draft', 'w').write(json.dumps([ask(text=text)['error'] for text in texts]))\n"
+        f"os.rename({str(answer)!r} + '.draft', {str(answer)!r})\n"
+    )
+    lit.start(sys.executable, str(script), name="agent")
+    assert wait_until(answer.exists, 30)
+    errors = json.loads(answer.read_text())
+    assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + [
+        "FORBIDDEN",
+        "APPROVAL_NEEDED",
+        "FORBIDDEN",
+    ]
+    assert "20 requests" in errors[20]["message"]
+    assert errors[21]["details"]["request"] == errors[3]["details"]["request"]
+    assert "too long" in errors[22]["message"]
+    assert len({error["details"].get("request") for error in errors[:20]}) == len(listed(lit)) == 20
+    assert Inside(lit).request("send_input", session=other, text="another caller may")
+
+
+# -- at once, and with the daemon lost
+
+
+def test_two_calls_at_once_act_once(lit: Engine) -> None:
+    agent, other = Inside(lit), lit.start("cat", name="other")["id"]
+    wanted = {"session": other, "text": "only-once"}
+    request = agent.granted("send_input", **wanted)
+    answers = [lit.folder / f"at-once-{number}" for number in range(8)]
+    quoted = shlex.quote(json.dumps({**wanted, "approval": request}))
+    ask = f"{sys.executable} {asker.__file__} {lit.home.run}"
+    lit.call("send_input", session=agent.id, text=" & ".join(f"{ask} {a} plain send_input {quoted}" for a in answers))
+    assert wait_until(lambda: all(answer.exists() for answer in answers), 60), lit.output(agent.id)
+    found = [json.loads(answer.read_text()) for answer in answers]
+    assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + [
+        "sent"
+    ]
+    lit.call("wait_session", session=other, until="text=only-once\r\nonly-once", timeout="20s", since=0)
+    assert lit.output(other).count("only-once") == 2  # the echo and cat
+
+
+def test_grants_at_once_are_one_grant(lit: Engine) -> None:
+    agent, other = Inside(lit), lit.start("cat", name="other")["id"]
+    request = agent.request("end_session", session=other)
+    with ThreadPoolExecutor(4) as pool:
+        assert {one["state"] for one in pool.map(lambda _: decide(lit, request), range(8))} == {"granted"}
+    assert actions(lit, other).count("approval granted") == 1
+    lit.kill(lit.daemon())
+    assert agent.ask("end_session", session=other, approval=request)["result"]["state"] == "ended"
+
+
+@pytest.fixture
+def mortal() -> Iterator[Engine]:
+    """An engine whose daemon dies at the step that `die-at` names."""
+    with engine(PYTHONPATH=str(MORTAL)) as made:
+        made.call("get_status")
+        yield made
+
+
+@pytest.mark.parametrize("operation", ["send", "kill"])
+def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, operation: str) -> None:
+    """The command asks again under the same key, and that goes on; it is done once, and under another key it was used."""
+    agent = Inside(mortal, environment=mortal.environment, cwd=str(mortal.folder))
+    for number in range(1, 60):
+        other = mortal.start("cat")["id"]
+        words = {"send": f"{other} number-{number}", "kill": f"{other} --force --grace 0"}[operation]
+        wanted = {
+            "send": {"session": other, "text": f"number-{number}"},
+            "kill": {"session": other, "force": True, "grace": "0"},
+        }[operation]
+        request = agent.granted(f"{operation}_{'input' if operation == 'send' else 'session'}", **wanted)
+        done = mortal.folder / f"done-{number}"
+        lamp = f"{sys.executable} -m lamplighter.frontends.cli.main {operation} {words} --approval {request} --json"
+        waiting = f"until [ -e go-{number} ]; do sleep 0.01; done"
+        mortal.call("send_input", session=agent.id, text=f"{waiting}; {lamp} > draft; mv draft {done}")
+        (mortal.folder / "die-at").write_text(str(number))
+        (mortal.folder / f"go-{number}").touch()
+        assert wait_until(done.exists, 60), mortal.output(agent.id)
+        died = not (mortal.folder / "die-at").exists()
+        (mortal.folder / "die-at").unlink(missing_ok=True)
+        found = json.loads(done.read_text())
+        if operation == "send":
+            assert found.get("size") == len(f"number-{number}\r"), found
+            mortal.call(
+                "wait_session", session=other, until=f"text=number-{number}\r\nnumber-{number}", since=0, timeout="20s"
+            )
+            assert mortal.output(other).count(f"number-{number}") == 2  # the echo and cat
+        else:
+            assert found.get("state") == "ended", found
+        assert actions(mortal, other).count("approval used") == 1
+        if not died:
+            assert number > 6, "no step was ever reached"
+            return
+    pytest.fail("the steps never ended")

@@ -1,0 +1,46 @@
+"""`lamp mcp --print-config`: what it prints is what each client takes, and starts a bridge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from typing import Any
+
+import pytest
+
+from lamplighter.frontends.cli.catalogue import MCP_CLIENTS, TOOLSETS
+from lamplighter.frontends.mcp.toolsets import TOOLSETS as LOADED
+from lamplighter.testing.engine import Engine
+
+
+def servers(client: str, text: str) -> dict[str, Any]:
+    if client == "codex":
+        return tomllib.loads(text)["mcp_servers"]
+    return json.loads(text)["servers" if client == "vscode" else "mcpServers"]
+
+
+@pytest.mark.parametrize("client", MCP_CLIENTS)
+@pytest.mark.parametrize("tools", ["core", "tmux"])
+def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) -> None:
+    printed = lit.cli("mcp", "--tools", tools, "--print-config", client)
+    assert (printed.returncode, printed.stderr) == (0, "")
+    ((name, server),) = servers(client, printed.stdout).items()
+    assert name == ("lamplighter" if tools == "core" else "lamplighter-tmux")
+    assert server["env"] == {"LAMPLIGHTER_HOME": str(lit.folder)}
+    asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    command = [server["command"], *server["args"]]
+    ran = subprocess.run(
+        command, input=asked, env=lit.environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(ran.stdout)["id"] == 1
+
+
+def test_a_client_that_is_not_known(lit: Engine) -> None:
+    ran = lit.cli("mcp", "--print-config", "emacs")
+    assert ran.returncode == 2
+    assert "claude" in ran.stderr
+
+
+def test_the_command_line_knows_every_toolset() -> None:
+    assert set(TOOLSETS) == set(LOADED)

@@ -1,0 +1,339 @@
+"""The bridge: it outlives daemons, never acts twice, ends with its client, and takes no harm from what it is fed."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.mcp_client import (
+    LEGACY,
+    MODERN,
+    McpClient,
+    RpcError,
+    ToolError,
+    bridge_command,
+    is_gone,
+    outside,
+)
+from lamplighter.testing.processes import alive, inspect, wait_until
+
+MORTAL = Path(__file__).parents[2] / "engine" / "mortal"
+
+
+# -- daemons come and go
+
+
+def stop(lit: Engine) -> tuple[int, int]:
+    """Stop the daemon, as a person does; which it was."""
+    daemon = lit.daemon()
+    assert lit.cli("down").returncode == 0
+    assert wait_until(lambda: not alive(*daemon))
+    return daemon
+
+
+@pytest.mark.parametrize("protocol", [LEGACY, MODERN])
+def test_a_killed_daemon_is_not_noticed(lit: Engine, protocol: str) -> None:
+    with outside(lit, protocol=protocol) as (client, bridge):
+        session = client.call("start_session", command=["cat"])["id"]
+        for _ in range(3):
+            lit.kill(lit.daemon())
+            assert [row["id"] for row in client.call("list_sessions")["sessions"]] == [session]
+        assert bridge.poll() is None
+
+
+def test_a_daemon_that_was_stopped_is_started_for_the_next_call(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        client.call("list_sessions")
+        before = stop(lit)
+        assert client.call("list_sessions")["sessions"] == []
+        assert lit.daemon() != before
+
+
+def test_an_idle_bridge_starts_no_daemon(lit: Engine) -> None:
+    """Whoever stops the daemon means it."""
+    with outside(lit) as (client, bridge):
+        client.call("list_sessions")
+        stop(lit)
+        assert bridge.poll() is None
+        assert lit.cli("status").returncode != 0
+        assert client.call("list_sessions")["sessions"] == []
+
+
+def test_a_wait_in_flight_goes_on_with_the_next_daemon(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        arguments = {"session": session, "until": "text=later", "timeout": "60s", "since": 0}
+        waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
+        lit.kill(lit.daemon())
+        client.call("send_input", session=session, text="later")
+        assert client.result(waiting)["structuredContent"]["met"] == "text=later"
+
+
+@pytest.fixture
+def mortal() -> Iterator[Engine]:
+    with engine(PYTHONPATH=str(MORTAL)) as made:
+        made.call("get_status")
+        yield made
+
+
+@pytest.mark.parametrize("protocol", [LEGACY, MODERN])
+def test_a_start_in_flight_happens_once_wherever_the_daemon_dies(mortal: Engine, mark: str, protocol: str) -> None:
+    file = mortal.folder / "die-at"
+    with outside(mortal, protocol=protocol) as (client, _):
+        for number in range(1, 40):
+            file.write_text(str(number))
+            command = ["sh", "-c", f"echo {mark} >> {mortal.folder}/runs; exec sleep 1000"]
+            started = client.call("start_session", command=command, name=f"job-{number}")
+            assert mortal.show(started["id"])["pid"] == started["pid"]
+            if file.exists():
+                file.unlink()
+                break
+        assert number > 4, "no step was ever reached"
+        assert wait_until(lambda: len((mortal.folder / "runs").read_text().split()) == number)
+        assert len(client.call("list_sessions")["sessions"]) == number
+
+
+def test_an_ending_in_flight_is_answered_wherever_the_daemon_dies(mortal: Engine) -> None:
+    file = mortal.folder / "die-at"
+    with outside(mortal) as (client, _):
+        for number in range(1, 40):
+            session = client.call("start_session", command=["sleep", "1000"])["id"]
+            file.write_text(str(number))
+            ended = client.call("kill_session", session=session, force=True, grace="1s")
+            assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+            if file.exists():
+                file.unlink()
+                break
+        actions = [event["action"] for event in mortal.events()]
+        assert actions.count("kill") == actions.count("ended") == number
+
+
+def test_with_no_daemon_to_be_had_every_call_is_answered(lit: Engine) -> None:
+    with outside(lit) as (client, bridge):
+        client.call("list_sessions")
+        stop(lit)
+        run = Path(lit.home.run)
+        os.rename(run, f"{run}-away")
+        run.write_text("in the way")
+        try:
+            with pytest.raises(RpcError) as refused:
+                client.call("list_sessions")
+            assert "DAEMON_UNREACHABLE" in str(refused.value)
+            assert bridge.poll() is None
+        finally:
+            run.unlink()
+            os.rename(f"{run}-away", run)
+        assert client.call("list_sessions")["sessions"] == []
+
+
+# -- what must be said again
+
+
+def test_subscriptions_outlive_the_daemon(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        client.request("resources/subscribe", {"uri": f"session://{session}/output"})
+        lit.kill(lit.daemon())
+        client.call("send_input", session=session, text="hello")
+        updated = "notifications/resources/updated"
+        assert wait_until(lambda: client.noticed(updated))
+        assert client.noticed(updated)[0]["uri"] == f"session://{session}/output"
+
+
+def test_subscriptions_come_back_without_a_call(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        client.request("resources/subscribe", {"uri": f"session://{session}"})
+        lit.kill(lit.daemon())
+        lit.call("kill_session", session=session, force=True)
+        assert wait_until(lambda: client.noticed("notifications/resources/updated"))
+
+
+def test_an_old_answer_is_no_answer_to_a_new_question(lit: Engine) -> None:
+    """A person's yes to one daemon's question must not be taken by the next for its own, whatever their numbers are."""
+    lit.start("cat", name="theirs")
+    with outside(lit, elicitation={"form": {}}) as (client, _):
+        first = client.begin("tools/call", {"name": "kill_session", "arguments": {"session": "theirs", "force": True}})
+        assert wait_until(lambda: len(client.questions) == 1)
+        lit.kill(lit.daemon())
+        assert wait_until(lambda: len(client.questions) == 2), "the call is repeated, and so is its question"
+        yes = {"action": "accept", "content": {"grant": True}}
+        client.send({"jsonrpc": "2.0", "id": client.questions[0]["id"], "result": yes})
+        client.call("list_sessions")
+        assert lit.show("theirs")["state"] == "running"
+        no = {"action": "decline"}
+        client.send({"jsonrpc": "2.0", "id": client.questions[1]["id"], "result": no})
+        assert client.result(first)["isError"] is True
+    assert lit.show("theirs")["state"] == "running"
+
+
+# -- the client's end is its own
+
+
+def test_it_ends_when_its_input_does(lit: Engine) -> None:
+    with outside(lit) as (client, bridge):
+        client.call("list_sessions")
+    assert is_gone(bridge)
+    assert bridge.returncode == 0
+
+
+def test_it_ends_with_its_client_though_others_hold_its_pipes(lit: Engine) -> None:
+    """A client that is killed may leave children that have inherited the ends of our pipes."""
+    script = (
+        "import os, subprocess, sys, time\n"
+        "bridge = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "bridge.stdin.write(b'nonsense\\n'); bridge.stdin.flush(); bridge.stdout.readline()\n"  # it is up
+        "holder = subprocess.Popen(['sleep', '1000'], stdin=bridge.stdout, close_fds=False, stdout=bridge.stdin)\n"
+        "print(bridge.pid, holder.pid, flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    command = [sys.executable, "-c", script, *bridge_command()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=lit.environment) as client:
+        assert client.stdout is not None
+        pid, holder = map(int, client.stdout.readline().split())
+        try:
+            found = inspect(pid)
+            assert found is not None
+            client.kill()
+            client.wait()
+            assert wait_until(lambda: not alive(found.pid, found.start_ticks))
+        finally:
+            os.kill(holder, signal.SIGKILL)
+
+
+def test_what_was_asked_before_the_end_of_input_is_answered(lit: Engine) -> None:
+    """As in `printf … | lamp mcp`."""
+    lit.call("get_status")
+    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    ran = subprocess.run(
+        bridge_command(), input=text, capture_output=True, text=True, env=lit.environment, timeout=60, check=True
+    )
+    assert [json.loads(line)["id"] for line in ran.stdout.splitlines()] == [1, 2]
+
+
+def test_a_reader_that_went_away_ends_it(lit: Engine) -> None:
+    lit.call("get_status")
+    with subprocess.Popen(
+        bridge_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lit.environment
+    ) as bridge:
+        assert bridge.stdout is not None
+        bridge.stdout.close()
+        assert wait_until(lambda: bridge.poll() is not None)
+
+
+def test_tools_that_do_not_exist(lit: Engine) -> None:
+    ran = lit.cli("mcp", "--tools", "nothing")
+    assert ran.returncode == 2
+    assert "core" in ran.stderr
+
+
+# -- what it is fed
+
+
+def raw_answer(client: McpClient, data: bytes) -> dict[str, Any]:
+    """What comes back for bytes that are no request of ours: an error without a number."""
+    waiting = client._answers[None] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
+    client.send_bytes(data)
+    return waiting.get(timeout=60)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"nonsense\n", b"[1, 2]\n", b'"text"\n', b"[" * 200_000 + b"\n", b"\xff\xfe\x00\n", b'{"jsonrpc": "2.0", \n'],
+    ids=["text", "batch", "string", "deep", "bytes", "half"],
+)
+def test_garbage_is_answered_and_does_no_harm(lit: Engine, garbage: bytes) -> None:
+    with outside(lit) as (client, bridge):
+        assert raw_answer(client, garbage)["error"]["code"] in (-32700, -32600)
+        assert client.call("list_sessions")["sessions"] == []
+        assert bridge.poll() is None
+
+
+def test_deep_arguments_are_refused(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        deep = '{"a":' * 400 + "1" + "}" * 400
+        line = (
+            f'{{"jsonrpc":"2.0","id":"d","method":"tools/call","params":{{"name":"list_sessions","arguments":{deep}}}}}'
+        )
+        waiting = client._answers["d"] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
+        client.send_bytes(line.encode() + b"\n")
+        answer = waiting.get(timeout=60)
+        assert "error" in answer or answer["result"]["isError"] is True
+        assert client.call("list_sessions")["sessions"] == []
+
+
+@pytest.mark.parametrize("size", [20 << 20, 50 << 20, 80 << 20])
+def test_a_message_that_is_too_long_is_refused_by_number_and_noted(lit: Engine, size: int) -> None:
+    with outside(lit) as (client, bridge):
+        session = client.call("start_session", command=["cat"])["id"]
+        arguments = {"session": session, "text": "x" * size}
+        if size > 64 << 20:
+            waiting = client._answers[None] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
+            client.begin("tools/call", {"name": "send_input", "arguments": arguments})
+            assert "BAD_INPUT" in waiting.get(timeout=100)["error"]["message"]
+        else:
+            with pytest.raises(RpcError, match="BAD_INPUT"):
+                client.request("tools/call", {"name": "send_input", "arguments": arguments})
+        assert client.call("read_output", session=session, mode="output")["text"] == ""
+        assert bridge.poll() is None
+    refused = [event for event in lit.events() if event["action"] == "refused"]
+    assert [event["detail"]["code"] for event in refused] == ["BAD_INPUT"]
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_else(lit: Engine) -> None:
+    with outside(lit) as (client, _), outside(lit) as (_, lazy):
+        assert lazy.stdin is not None
+        session = client.call("start_session", command=["sh", "-c", "seq 1 100000; exec cat"], headless=True)["id"]
+        call = {
+            "name": "read_output",
+            "arguments": {"session": session, "mode": "output", "since": 0, "limit": 200_000},
+        }
+        os.kill(lazy.pid, signal.SIGSTOP)
+        for number in range(100, 110):
+            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+            lazy.stdin.write(json.dumps(request).encode() + b"\n")
+        lazy.stdin.flush()
+        assert client.call("get_session", session=session)["id"] == session
+        os.kill(lazy.pid, signal.SIGCONT)
+
+
+# -- many
+
+
+def test_fifty_bridges_at_once(lit: Engine) -> None:
+    lit.call("get_status")
+
+    def use(number: int) -> int:
+        with outside(lit, protocol=MODERN if number % 2 else LEGACY) as (client, _):
+            started = client.call("start_session", command=["cat"], name=f"job-{number}", headless=True)
+            own = client.call("list_sessions")["sessions"]
+            assert [row["id"] for row in own] == [started["id"]], "mine are mine alone"
+            client.call("kill_session", session=started["id"], force=True, grace="0")
+            return len(client.call("list_sessions")["sessions"])
+
+    with ThreadPoolExecutor(50) as pool:
+        assert list(pool.map(use, range(50))) == [0] * 50
+
+
+def test_what_is_not_the_clients_needs_the_operator(lit: Engine) -> None:
+    lit.start("cat", name="theirs")
+    with outside(lit) as (client, _), pytest.raises(ToolError) as refused:
+        client.call("kill_session", session="theirs", force=True)
+    assert refused.value.code == "APPROVAL_NEEDED"

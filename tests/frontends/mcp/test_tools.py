@@ -1,0 +1,270 @@
+"""The core tools as a client meets them: what they say of themselves, what they do, and how small what they return stays."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lamplighter.frontends.mcp.core import TOOLSET
+from lamplighter.operations import OPERATIONS
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, RpcError, ToolError, inhabitant, outside
+from lamplighter.testing.processes import none_left, wait_until
+
+NINE = [
+    "start_session",
+    "list_sessions",
+    "get_session",
+    "send_input",
+    "read_output",
+    "wait_session",
+    "end_session",
+    "kill_session",
+    "cleanup_sessions",
+]
+
+
+@pytest.fixture(params=[LEGACY, MODERN])
+def client(lit: Engine, request: pytest.FixtureRequest) -> Iterator[McpClient]:
+    with outside(lit, protocol=request.param) as (made, _):
+        yield made
+
+
+# -- what they say of themselves
+
+
+def test_the_list_is_small_and_closed(client: McpClient) -> None:
+    listed = client.request("tools/list", {})
+    assert [tool["name"] for tool in listed["tools"]] == NINE
+    assert len(json.dumps(listed, separators=(",", ":")).encode()) < 24_000
+    for tool in listed["tools"]:
+        assert tool["inputSchema"]["additionalProperties"] is False, tool["name"]
+        assert tool["outputSchema"]["type"] == "object"
+        assert all(field.get("description") for field in tool["inputSchema"]["properties"].values()), tool["name"]
+        hints = tool["annotations"]
+        assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= hints.keys()
+
+
+def test_every_tool_is_made_from_its_operation() -> None:
+    for tool in TOOLSET.tools:
+        operation = OPERATIONS[tool.name]
+        assert tool.hints.read_only is not operation.changes, tool.name
+        own = set(tool.input_schema["properties"]) - {"after", "limit"}
+        assert own <= set(operation.request.model_fields), (
+            f"{tool.name} has {own - set(operation.request.model_fields)}"
+        )
+
+
+def test_each_description_names_its_neighbours() -> None:
+    for tool in TOOLSET.tools:
+        others = [name for name in NINE if name != tool.name and name in tool.description]
+        assert others, f"{tool.name} sends nobody elsewhere"
+        assert len(tool.description) < 1000, tool.name
+
+
+# -- what they do
+
+
+def test_a_whole_round(client: McpClient, mark: str) -> None:
+    started = client.call("start_session", command=["sh", "-c", f": {mark}; echo hello; exec cat"], name="round")
+    session = started["id"]
+    waited = client.call("wait_session", session=session, until="text=hello", since=0)
+    assert (waited["met"], waited["sessions"][0]["id"]) == ("text=hello", session)
+    assert [row["name"] for row in client.call("list_sessions")["sessions"]] == ["round"]
+    sent = client.call("send_input", session="round", text="-- 'what' \"ever\" ✓")
+    client.call("wait_session", session=session, until="text=✓", since=sent["cursor"])
+    read = client.call("read_output", session=session, mode="output", since=sent["cursor"])
+    assert "-- 'what' \"ever\" ✓" in read["text"]
+    assert "hello" in client.call("read_output", session=session)["text"]
+    shown = client.call("get_session", session=session)
+    assert shown["tree"][0]["command"].startswith("cat")
+    with pytest.raises(ToolError) as refused:
+        client.call("kill_session", session=session)
+    assert refused.value.code == "ACTIVE"
+    ended = client.call("end_session", session=session, reason="done")
+    assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+    assert client.call("end_session", session=session) == ended
+    assert client.call("get_session", session=session)["ending"]["reason"] == "done"
+    assert client.call("list_sessions")["sessions"] == []
+    assert [row["id"] for row in client.call("list_sessions", selection="mine,ended")["sessions"]] == [session]
+    assert none_left(mark)
+
+
+def test_a_cleanup_in_two_steps(client: McpClient, lit: Engine, mark: str) -> None:
+    lit.start("sleep", "1000", name="theirs")
+    for number in range(3):
+        client.call("start_session", command=["sh", "-c", f": {mark}; sleep 1000"], name=f"job-{number}")
+    plan = client.call("cleanup_sessions", selection="job-*+theirs", force=True)
+    assert [row["name"] for row in plan["rows"]] == ["job-0", "job-1", "job-2"]
+    assert [row["name"] for row in plan["not_in_plan"]] == ["theirs"]
+    assert len(client.call("list_sessions")["sessions"]) == 3, "a plan ends nothing"
+    token = {"_meta": {"progressToken": "here"}}
+    done = client.raw("cleanup_sessions", {"apply": plan["plan"]}, **token)["structuredContent"]
+    assert done["sums"]["ended"] == 3
+    assert [told["progress"] for told in client.noticed("notifications/progress")] == [1, 2, 3]
+    with pytest.raises(ToolError) as again:
+        client.call("cleanup_sessions", apply=plan["plan"])
+    assert again.value.code == "PLAN_APPLIED"
+    assert none_left(mark)
+    assert lit.show("theirs")["state"] == "running"
+
+
+@pytest.mark.parametrize("tool", NINE)
+def test_an_unknown_argument_is_never_ignored(lit: Engine, tool: str) -> None:
+    lit.start("cat", name="one")
+    with outside(lit) as (client, _):
+        arguments: dict[str, Any] = {"session": "one", "command": ["touch", f"{lit.folder}/ran"], "text": "x"}
+        known = TOOLSET.by_name[tool].request.model_fields
+        given = {name: value for name, value in arguments.items() if name in known}
+        with pytest.raises(ToolError) as refused:
+            client.call(tool, **given, dryRun=True)
+        assert refused.value.code == "BAD_INPUT"
+        assert "dryRun" in refused.value.text
+        assert lit.show("one")["state"] == "running"
+        assert not (lit.folder / "ran").exists()
+    assert [event["detail"]["tool"] for event in lit.events() if event["action"] == "refused"] == [tool]
+
+
+@pytest.mark.parametrize("hidden", ["environment", "umask", "bound", "parent", "protect"])
+def test_what_is_the_command_lines_own_is_no_argument(lit: Engine, hidden: str) -> None:
+    with outside(lit) as (client, _), pytest.raises(ToolError) as refused:
+        client.call("start_session", command=["cat"], **{hidden: "x"})
+    assert refused.value.code == "BAD_INPUT"
+
+
+def test_an_unknown_tool_is_the_protocols_error(client: McpClient) -> None:
+    with pytest.raises(RpcError) as refused:
+        client.call("rm_rf")
+    assert refused.value.code == -32602
+
+
+def test_an_error_has_code_and_hint_and_is_said_once(client: McpClient) -> None:
+    result = client.raw("get_session", {"session": "nobody"})
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("NOT_FOUND: ")
+    assert result["structuredContent"]["error"]["hint"]
+    assert "{" not in result["content"][0]["text"]
+
+
+def test_long_lists_come_in_pages(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        names = [f"job-{number:03d}-{'x' * 60}" for number in range(60)]
+        for name in names:
+            client.call("start_session", command=["sleep", "1000"], name=name, headless=True)
+        seen: list[str] = []
+        after: str | None = None
+        while True:
+            page = client.call("list_sessions", **({"after": after} if after else {}), limit=25)
+            assert len(page["sessions"]) <= 25
+            assert len(json.dumps(page).encode()) < 20_000
+            seen += [row["name"] for row in page["sessions"]]
+            assert page["left_out"] == len(names) - len(seen)
+            after = page["next"]
+            if after is None:
+                break
+        assert seen == names
+
+
+def test_output_is_capped_and_goes_on_from_its_cursor(client: McpClient) -> None:
+    command = ["sh", "-c", "seq 1 20000; echo ready; exec cat"]
+    session = client.call("start_session", command=command, headless=True)["id"]
+    client.call("wait_session", session=session, until="text=ready", since=0)
+    cursor, whole = 0, ""
+    while True:
+        page = client.call("read_output", session=session, mode="output", since=cursor, limit=10_000)
+        assert len(page["text"]) <= 10_000
+        cursor, whole = page["cursor"], whole + page["text"]
+        if not page["more"]:
+            break
+    assert whole.split()[:20000] == [str(number) for number in range(1, 20001)]
+    newest = client.call("read_output", session=session, mode="output")
+    assert newest["text"].split()[-2:] == ["20000", "ready"]
+
+
+# -- calls that take long
+
+
+def test_a_wait_ends_by_timeout_without_an_error(client: McpClient) -> None:
+    session = client.call("start_session", command=["cat"])["id"]
+    assert client.call("wait_session", session=session, timeout="0.1s")["met"] == "timeout"
+    assert client.call("get_session", session=session)["state"] == "running"
+
+
+def test_a_cancelled_wait_stops_waiting_and_nothing_else(client: McpClient) -> None:
+    session = client.call("start_session", command=["cat"])["id"]
+    waiting = client.begin("tools/call", {"name": "wait_session", "arguments": {"session": session, "timeout": "1h"}})
+    client.notify("notifications/cancelled", {"requestId": waiting})
+    assert client.call("get_session", session=session)["state"] == "running"
+
+
+def test_a_cancelled_ending_goes_on(client: McpClient, lit: Engine, mark: str) -> None:
+    """Cancelling the call is no way to leave a session half ended."""
+    started = lit.folder / "up"
+    script = f"trap '' TERM; : {mark}; touch {started}; while :; do sleep 1; done"
+    session = client.call("start_session", command=["sh", "-c", script])["id"]
+    assert wait_until(started.exists)
+    ending = client.begin(
+        "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "1s"}}
+    )
+    assert wait_until(lambda: lit.show(session)["state"] == "ending")
+    client.notify("notifications/cancelled", {"requestId": ending})
+    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    assert none_left(mark)
+
+
+def test_a_client_that_leaves_during_an_ending_leaves_it_whole(lit: Engine, mark: str) -> None:
+    started = lit.folder / "up"
+    script = f"trap '' TERM; : {mark}; touch {started}; while :; do sleep 1; done"
+    with outside(lit) as (client, bridge):
+        session = client.call("start_session", command=["sh", "-c", script])["id"]
+        assert wait_until(started.exists)
+        client.begin(
+            "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "1s"}}
+        )
+        assert wait_until(lambda: lit.show(session)["state"] == "ending")
+        bridge.kill()
+    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    assert none_left(mark)
+
+
+def test_what_takes_long_gives_signs_of_life(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        result: list[dict[str, Any]] = []
+
+        def wait() -> None:
+            arguments = {"session": session, "timeout": "60s"}
+            result.append(client.raw("wait_session", arguments, _meta={"progressToken": 7}))
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert wait_until(lambda: client.noticed("notifications/progress"), 30)
+        client.call("kill_session", session=session, force=True, grace="0")
+        waiting.join(30)
+    assert result[0]["structuredContent"]["met"] == "ended"
+    assert client.noticed("notifications/progress")[0]["progressToken"] == 7
+
+
+# -- one's own session
+
+
+@pytest.mark.parametrize("protocol", [LEGACY, MODERN])
+def test_an_agent_ends_itself_without_naming_itself(lit: Engine, protocol: str) -> None:
+    with inhabitant(lit, name="agent") as agent:
+        client = agent.client(protocol)
+        child = client.call("start_session", command=["cat"], name="child")
+        assert child["parent"] == agent.session
+        ended = client.call("end_session", reason="my work is done")
+        assert (ended["id"], ended["state"]) == (agent.session, "ending")
+    assert wait_until(lambda: lit.show(agent.session)["state"] == "ended", 40)
+    assert lit.show(agent.session)["ending"]["reason"] == "my work is done"
+
+
+def test_a_client_in_no_session_has_none_to_end(client: McpClient) -> None:
+    with pytest.raises(ToolError) as refused:
+        client.call("end_session")
+    assert refused.value.code == "BAD_INPUT"
