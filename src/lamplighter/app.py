@@ -28,6 +28,7 @@ from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
+from lamplighter.lifecycle.tmux_names import TmuxNames
 from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.waiting import Waiting
@@ -61,6 +62,7 @@ class App:
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
         self.gauge.before_look = self.traced.refresh
         self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
+        self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping)
         self.approvals = Approvals(self.fleet)
@@ -121,7 +123,14 @@ class App:
     async def permitted(self, call: Call, act: Act, word: str) -> Session:
         """The session, when the caller may, or the operator granted this call; else why not, and an event of the attempt."""
         session = await self.fleet.find(word)
-        attached = await self._attached(session)
+        await self._settle(call, act, session, await self._attached(session))
+        return session
+
+    async def permitted_stranger(self, call: Call, act: Act, stranger: Session) -> None:
+        """As `permitted`, for what was made without us and is not in the store: it is the operator's."""
+        await self._settle(call, act, stranger, 0)
+
+    async def _settle(self, call: Call, act: Act, session: Session, attached: int) -> None:
         try:
             check(call.caller, act, session, session.line, attached)
         except ForbiddenError as refusal:
@@ -129,7 +138,6 @@ class App:
                 await self._note_refused(call.caller, act, session)
                 raise
             call.wish = await self.approvals.settle(call.wish_for(session, refusal), refusal)
-        return session
 
     async def admitted(self, caller: Caller, act: Act) -> None:
         """Nothing, when the caller may ask for this at all; else FORBIDDEN, and an event of the attempt."""

@@ -151,7 +151,7 @@ def test_questions_of_a_program_are_answered_once(lit: Engine, tmux: OwnTmux) ->
 @pytest.mark.parametrize("name", ["cron:nightly.42", "ключ", "a#{pid}b".replace("{", "").replace("}", "")])
 def test_names_that_tmux_cannot_have(lit: Engine, tmux: OwnTmux, name: str) -> None:
     tmux.start(lit, "cat", name=name)
-    expected = name.replace(":", "_").replace(".", "_").replace("#", "_")
+    expected = name.replace(":", "-").replace(".", "-").replace("#", "-")
     assert tmux.sessions() == [expected]
     lit.call("send_input", session=name, text="hello")
     lit.call("wait_session", session=name, until="text=hello", timeout="10s")

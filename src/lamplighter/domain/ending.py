@@ -48,7 +48,8 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked."""
+    """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked. `hangup`: HUP comes
+    first, and TERM this many seconds after it."""
 
     by: str
     reason: str
@@ -58,6 +59,7 @@ class Intent:
     ask: float = 0.0
     asked_at: float | None = None
     key: str | None = None
+    hangup: float = 0.0
 
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "how": self.how.value}
@@ -137,9 +139,9 @@ class Ending:
 
 
 def how_it_ended(intent: Intent | None, ladder: list[str]) -> How:
-    """By how far down the ladder it had to go: nothing, TERM or KILL; without an intent it left by itself."""
+    """By how far down the ladder it had to go: nothing, HUP or TERM, KILL; without an intent it left by itself."""
     if intent is None:
         return How.EXITED
     if "KILL" in ladder:
         return How.KILLED
-    return How.TERMINATED if "TERM" in ladder else How.ASKED
+    return How.TERMINATED if "TERM" in ladder or "HUP" in ladder else How.ASKED

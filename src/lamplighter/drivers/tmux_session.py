@@ -47,7 +47,7 @@ class Marked:
 
 def tmux_name(name: str) -> str:
     """The name as tmux can have it: it keeps . and : for itself, and # begins a format."""
-    return name.translate(str.maketrans(".:#", "___"))
+    return name.translate(str.maketrans(".:#", "---"))
 
 
 async def find_marked(server: Server) -> list[Marked]:
@@ -90,7 +90,18 @@ async def make(
     tap = [*program, "tap", meeting]
     target = f"={name}:"
     await server.run(
-        *_plain("new-session", "-d", "-s", name, "-x", str(cols), "-y", str(rows), "-c", _unformatted(setting.cwd)),
+        *_plain(
+            "new-session",
+            "-d",
+            "-s",
+            _unformatted(name),
+            "-x",
+            str(cols),
+            "-y",
+            str(rows),
+            "-c",
+            _unformatted(setting.cwd),
+        ),
         *_plain("--", *program, "pane", meeting),
         ";",
         *_plain("set-option", "-t", target, _SESSION_MARK, owner),

@@ -2,6 +2,7 @@
 
     running → (asked to stop) stopping → killing → ended
     running → (command exits, others left) killing, or leftovers when they are to be kept → ended
+    stopping begins with HUP alone when that was asked for, and goes on with TERM
     killing → survivors, when something does not die of KILL; tried again and again → ended
 
 Standard library only.
@@ -32,17 +33,24 @@ class Dying:
         self.written = False
         self._pause = 0.02
         self._kill_at = 0.0
+        self._term_at: float | None = None
         self._stalled_at = 0.0
         self._empty_looks = 0
 
-    def stop(self, grace: float) -> None:
-        """TERM now and KILL after the grace; asked again, the shorter grace counts."""
+    def stop(self, grace: float, hangup: float = 0.0) -> None:
+        """TERM now and KILL after the grace; asked again, the shorter grace counts. With `hangup`, HUP now and TERM after that
+        many seconds: what a terminal's programs hear when it goes away, and may be written to leave by."""
         now = time.monotonic()
         if self.phase in ("running", "leftovers"):
             self.tree.begin()
-            if grace > 0:
-                self.tree.terminate()
-                self.ladder.append("TERM")
+            if hangup > 0:
+                self.tree.hang_up()
+                self.ladder.append("HUP")
+                self.phase = "stopping"
+                self._term_at, self._kill_at = now + hangup, now + hangup + grace
+                self._look_later(now)
+            elif grace > 0:
+                self._terminate()
                 self.phase = "stopping"
                 self._kill_at = now + grace
                 self._look_later(now)
@@ -74,6 +82,8 @@ class Dying:
             self.phase = "ended"
             self.next_look = None
         elif due and self.phase == "stopping" and now < self._kill_at:
+            if self._term_at is not None and now >= self._term_at:
+                self._terminate()
             self._look_later(now)
         elif due and self.phase in ("stopping", "killing", "survivors"):
             self._kill(now)
@@ -82,7 +92,13 @@ class Dying:
 
     def _look_later(self, now: float) -> None:
         """At the end of the grace; a shim that nobody tells when the last one has gone looks for itself in between."""
-        self.next_look = min(self._kill_at, now + _LOOK_SECONDS) if self.adopted else self._kill_at
+        due = self._kill_at if self._term_at is None else min(self._term_at, self._kill_at)
+        self.next_look = min(due, now + _LOOK_SECONDS) if self.adopted else due
+
+    def _terminate(self) -> None:
+        self._term_at = None
+        self.tree.terminate()
+        self.ladder.append("TERM")
 
     def try_later(self) -> None:
         """The end could not be written down: once more in a while."""

@@ -122,7 +122,7 @@ class Orders:
         return {}
 
     def _do_stop(self, _: Channel, request: dict[str, Any]) -> dict[str, Any]:
-        self.shim.dying.stop(float(request["grace"]))
+        self.shim.dying.stop(float(request["grace"]), float(request.get("hangup", 0.0)))
         return {"phase": self.shim.dying.phase}
 
     def _do_copy(self, channel: Channel, request: dict[str, Any]) -> None:

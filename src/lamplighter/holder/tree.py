@@ -152,6 +152,12 @@ class Tree:
             elif answer == "denied":
                 death.why = "not permitted: it belongs to another user"
 
+    def hang_up(self) -> None:
+        """HUP to all, and CONT, as when their terminal goes away."""
+        members = self.members()
+        self.signal(signal.SIGHUP, members)
+        self.signal(signal.SIGCONT, members)
+
     def terminate(self) -> None:
         """TERM to all, and CONT, so that a stopped one hears it. One that ignores TERM but not HUP, as a shell at its prompt
         does, gets HUP: to it that is the word that its terminal is gone."""

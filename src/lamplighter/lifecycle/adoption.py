@@ -12,7 +12,7 @@ from typing import Any
 
 from lamplighter.agents import program_name
 from lamplighter.domain.name import check_name, make_id, name_from
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import OPERATOR, Caller
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.errors import Code, ConflictError, InputError, MissingError, UnavailableError
 from lamplighter.holder import proc
@@ -54,6 +54,15 @@ class Adoption:
         self.traced.find(self.fleet.lamps[session.id])
         return session
 
+    async def take(self, made: HandMade, by: Caller, key: str) -> Session:
+        """For whoever may do to it what can only be done to a session of ours. It stays the operator's. `made` was seen just now,
+        and nothing was waited for since."""
+        self._refuse_ours(made, made.id)
+        session = self._session(made, self._free_name(made.first.session), Kind.TASK, OPERATOR, key)
+        await self._record(session, by, made.id)
+        self.traced.find(self.fleet.lamps[session.id])
+        return session
+
     def _find(self, target: str, seen: dict[str, Any]) -> HandMade:
         """As it is now, all of its panes strangers; NOT_FOUND, AMBIGUOUS or ADOPTED when not."""
         every = self.multiplexers.all_sessions(seen)
@@ -71,8 +80,12 @@ class Adoption:
                 f"{target[:80]} is a session of more than one tmux server",
                 "give one of them another name with tmux rename-session",
             )
-        ours = self.multiplexers.ours(found[0].socket, found[0].first.server)
-        owners = sorted({ours[pane.id] for pane in found[0].panes if pane.id in ours})
+        self._refuse_ours(found[0], target)
+        return found[0]
+
+    def _refuse_ours(self, made: HandMade, target: str) -> None:
+        ours = self.multiplexers.ours(made.socket, made.first.server)
+        owners = sorted({ours[pane.id] for pane in made.panes if pane.id in ours})
         if owners:
             raise ConflictError(
                 Code.ADOPTED,
@@ -80,7 +93,6 @@ class Adoption:
                 f"lamp show {owners[0]} shows it",
                 session=owners[0],
             )
-        return found[0]
 
     def _session(self, made: HandMade, name: str, kind: Kind, caller: Caller, key: str) -> Session:
         now = self.fleet.clock.now()

@@ -19,7 +19,7 @@ from typing import Any
 
 from lamplighter.agents import program_name
 from lamplighter.domain.limits import NO_LIMITS, Limits
-from lamplighter.domain.name import check_label, check_name, make_id, name_for
+from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
@@ -64,6 +64,7 @@ class Launch:
     labels: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])  # namespace → what it is called there
     discard: bool = False
+    tmux_name: str | None = None
 
 
 class Launcher:
@@ -160,10 +161,12 @@ class Launcher:
         wanted = check_name(launch.name) if launch.name is not None else None
         identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
         line = [parent.id, parent.owner, *parent.line] if parent else []
-        name = wanted or self._free_name(launch.command)
+        base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
+        name = wanted or self._free_name(base)
         facts = _first_facts(launch, line)
         if launch.driver is Driver.TMUX:
-            facts["tmux"] = intended(name, wanted is not None, launch.environment or dict(os.environ))
+            environment = launch.environment or dict(os.environ)
+            facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
         session = Session(
             id=identifier,
             name=name,
@@ -228,8 +231,7 @@ class Launcher:
             raise
         self.fleet.announce()
 
-    def _free_name(self, command: tuple[str, ...]) -> str:
-        base = name_for(list(command))
+    def _free_name(self, base: str) -> str:
         if base not in self.fleet.names:
             return base
         number = self._numbers.get(base, 2)

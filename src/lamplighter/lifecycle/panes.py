@@ -33,9 +33,10 @@ _LOOK_SECONDS = 1.0
 Killer = Callable[[str, set[tuple[int, int]], str | None], dict[str, Any]]
 
 
-def intended(name: str, given: bool, environment: dict[str, str]) -> dict[str, Any]:
-    """What is kept of the place before it is there."""
-    return {"socket": server_for(environment).socket, "name": tmux_name(name), "named": given}
+def intended(name: str, exact: str | None, given: bool, environment: dict[str, str]) -> dict[str, Any]:
+    """What is kept of the place before it is there. `exact` is what tmux is to call it, where that is not made of `name`."""
+    wanted = exact or tmux_name(name)
+    return {"socket": server_for(environment).socket, "name": wanted, "named": given or exact is not None}
 
 
 class Panes:

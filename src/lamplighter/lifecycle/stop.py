@@ -56,6 +56,7 @@ class Undertaker:
         ask: bool,
         key: str,
         turn: asyncio.Event | None = None,
+        hangup: float = 0.0,
     ) -> dict[str, Any]:
         """Until it has ended, or its survivors are known. The caller's own session: as soon as the intent is written."""
         lamp = self.fleet.lamps.get(session.id)
@@ -65,7 +66,7 @@ class Undertaker:
         if lamp.session.state in (State.STARTING, State.RUNNING):
             if own and turn is not None:
                 self._turns[session.id] = turn
-            await self._intend(lamp, caller, reason, grace, ask, key)
+            await self._intend(lamp, caller, reason, grace, ask, key, hangup)
         elif not ask:
             await self._hurry(lamp, caller, grace)
         self.carry_out(session.id)
@@ -75,7 +76,9 @@ class Undertaker:
             await lamp.changed.wait()
         return await self._result(lamp.session, lamp)
 
-    async def _intend(self, lamp: Lamp, caller: Caller, reason: str, grace: float, ask: bool, key: str) -> None:
+    async def _intend(
+        self, lamp: Lamp, caller: Caller, reason: str, grace: float, ask: bool, key: str, hangup: float
+    ) -> None:
         intent = Intent(
             by=caller.name,
             reason=reason,
@@ -84,6 +87,7 @@ class Undertaker:
             at=self.fleet.clock.now(),
             ask=self.fleet.settings.ask if ask else 0.0,
             key=key,
+            hangup=hangup,
         )
         action = "end" if ask else "kill"
         await self.fleet.change(
@@ -101,7 +105,7 @@ class Undertaker:
 
         await self.fleet.change(lamp.session.id, caller, "kill", become, grace=grace)
         if lamp.line is not None and lamp.session.intent is not None:
-            await self._stop(lamp, lamp.session.intent.grace)
+            await self._stop(lamp, lamp.session.intent)
 
     def carry_out(self, session: str) -> None:
         """Go on with an ending whose intent is written; one at a time."""
@@ -124,7 +128,7 @@ class Undertaker:
             intent = lamp.session.intent
             assert intent is not None
             # Without a line the session is being looked for; whoever finds it wakes us.
-            if lamp.line is not None and await self._stop(lamp, intent.grace):
+            if lamp.line is not None and await self._stop(lamp, intent):
                 break
             await lamp.changed.wait()
         self._carrying.pop(session, None)
@@ -149,11 +153,12 @@ class Undertaker:
             if left <= 0 or not await until(lamp.changed, left):
                 return
 
-    async def _stop(self, lamp: Lamp, grace: float) -> bool:
-        """Tell the shim; False when it could not be told."""
+    async def _stop(self, lamp: Lamp, intent: Intent) -> bool:
+        """Tell the shim; False when it could not be told. One that is older than `hangup` begins with TERM."""
         assert lamp.line is not None
+        first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
         try:
-            await lamp.line.ask("stop", grace=grace)
+            await lamp.line.ask("stop", grace=intent.grace, **first)
         except (LampError, RefusedError):
             return False
         return True

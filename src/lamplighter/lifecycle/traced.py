@@ -248,7 +248,7 @@ class Traced:
             assert intent is not None
             if intent.grace != grace:
                 grace = intent.grace
-                await asyncio.to_thread(dying.stop, grace if patience else 0.0)
+                await asyncio.to_thread(dying.stop, grace if patience else 0.0, intent.hangup if patience else 0.0)
             else:
                 await asyncio.to_thread(dying.proceed, True)
             ladder += [step for step in dying.ladder if step not in ladder]

@@ -15,6 +15,7 @@ from lamplighter.operations import (
     spawn,
     start,
     talk,
+    tmux,
     tokens,
 )
 from lamplighter.operations.operation import OPERATIONS, Operation
@@ -36,5 +37,6 @@ __all__ = [
     "spawn",
     "start",
     "talk",
+    "tmux",
     "tokens",
 ]

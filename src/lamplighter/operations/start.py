@@ -31,6 +31,13 @@ class StartSession(Request):
     tmux: bool = Field(
         default=False, description="in a session of your own tmux, which tmux attach -t NAME attaches to"
     )
+    tmux_name: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="what tmux is to call it, exactly; NAME_TAKEN when tmux has one of this name",
+        json_schema_extra={"hidden": True},
+    )
     protect: bool = Field(default=False, description="no cleanup and no agent may end it")
     keep_children: bool = Field(default=False, description="when the command exits, let what it left behind go on")
     idle_limit: str | None = Field(
@@ -116,6 +123,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             bound=request.bound,
             labels=tuple(request.label),
             aliases=request.aliases,
+            tmux_name=request.tmux_name if request.tmux else None,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory
             ),

@@ -100,6 +100,12 @@ def by_key(db: sqlite3.Connection, key: str) -> Session | None:
     return _session(row) if row else None
 
 
+def ended_by_key(db: sqlite3.Connection, key: str) -> Session | None:
+    """The one that the call with this key set out to end."""
+    row = db.execute("SELECT * FROM sessions WHERE json_extract(intent, '$.key') = ?", (key,)).fetchone()
+    return _session(row) if row else None
+
+
 def last_id(db: sqlite3.Connection) -> str:
     """The id that was given last, also when that session never came to be."""
     row = db.execute("SELECT value FROM meta WHERE name = 'last_id'").fetchone()

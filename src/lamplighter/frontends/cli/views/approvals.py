@@ -10,7 +10,8 @@ from lamplighter.frontends.cli.blocks import Block, Line, Span, Table, facts
 from lamplighter.frontends.cli.text import ago, clean, command_line, counted, instant
 from lamplighter.frontends.cli.views.sessions import verdict
 
-_ACTS = {"send_input": "send to", "end_session": "end", "kill_session": "kill"}
+_TMUX_ACTS = {"type_in_tmux": "type into", "kill_tmux": "kill"}
+_ACTS = {"send_input": "send to", "end_session": "end", "kill_session": "kill", **_TMUX_ACTS}
 _STYLES = {"asked": "warn", "granted": "good", "refused": "bad"}
 
 
@@ -35,7 +36,7 @@ def _cells(request: dict[str, Any], now: float) -> list[Span | str]:
         _left(request, now),
         _who(request),
         _act(request),
-        (_named(request["target"]), "strong"),
+        (_meant(request), "strong"),
         (clean(arguments.get("reason") or ""), "dim"),
     ]
 
@@ -52,7 +53,7 @@ def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
     ]
     if asker:
         pairs.append(("its command", command_line(asker["command"])))
-    pairs.append(("wants to", (f"{_act(request)} {_named(request['target'])}", "strong")))
+    pairs.append(("wants to", (f"{_act(request)} {_meant(request)}", "strong")))
     pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items()]
     pairs += _target(request["target"], tree)
     pairs += [
@@ -83,7 +84,7 @@ def decided(request: dict[str, Any]) -> list[Block]:
     """What was done."""
     what = f" {clean(request['id'])}: {_who(request)} may {'' if request['state'] == 'granted' else 'not '}"
     end = f", once, until {clean(request['expires_at'])}" if request["state"] == "granted" else ""
-    return [Line(_state(request), what, f"{_act(request)} {_named(request['target'])}{end}")]
+    return [Line(_state(request), what, f"{_act(request)} {_meant(request)}{end}")]
 
 
 def _state(request: dict[str, Any]) -> Span:
@@ -97,6 +98,14 @@ def _act(request: dict[str, Any]) -> str:
 def _who(request: dict[str, Any]) -> str:
     asker = request["asker"]
     return f"session {_named(asker)}" if asker else clean(request["caller"])
+
+
+def _meant(request: dict[str, Any]) -> str:
+    """The session; one of tmux that was made by hand is none of ours, and is called as tmux calls it."""
+    arguments: dict[str, Any] = request["arguments"] or {}
+    if request["target"] is None and request["operation"] in _TMUX_ACTS and arguments:
+        return f"tmux session {clean(arguments['name'])}, made by hand"
+    return _named(request["target"])
 
 
 def _named(session: dict[str, Any] | None) -> str:

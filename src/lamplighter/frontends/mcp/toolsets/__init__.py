@@ -17,6 +17,7 @@ TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
     "openclaw": "lamplighter.frontends.mcp.toolsets.openclaw:TOOLSET",
     "kiro": "lamplighter.frontends.mcp.toolsets.kiro:TOOLSET",
+    "tmux": "lamplighter.frontends.mcp.toolsets.tmux:TOOLSET",
 }
 """Name → module and attribute."""
 

@@ -1,0 +1,221 @@
+"""Acting on tmux sessions: new_session, send_keys, kill_session. Each is an operation; who may is decided there."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shlex
+import shutil
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.drivers.tmux_server import server_for
+from lamplighter.errors import Code, ConflictError, DeadlineError, LampError, SurvivorsError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import Answer, Hints
+from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, TmuxTool, check_new_name, server_of
+from lamplighter.operations.operation import Result
+
+_SETTLE = "0.5s"  # what fails at once has failed by then, as a rule
+_EXITED = "[the command exited with code "
+# The session outlives its command, so that what it printed can still be read, and there is a shell to go on in; Ctrl-C ends the
+# command alone. What the command was is an argument, never a part of the script.
+_SCRIPT = f"""trap : INT QUIT; "$1" -c "$2"; printf '\\n{_EXITED}%d]\\n' "$?"; exec "$1" """
+_KILL_FAILED = "tmux kill-session failed: "
+_PLAIN = frozenset({"NOT_FOUND", "FORBIDDEN", "APPROVAL_NEEDED", "APPROVAL_USED", "APPROVAL_EXPIRED"})
+
+
+class NewSession(ByName):
+    command: str | None = Field(
+        default=None,
+        description="a line for the user's shell, run first; the session goes on in a shell when it is done. "
+        "None: the shell alone",
+    )
+    cwd: str | None = Field(default=None, description="the folder to start in, absolute; by default the client's own")
+
+
+class Made(Result):
+    name: str
+    cwd: str
+    command: str = Field(description="what runs: the line that was given, or the shell")
+    status: str = Field(description="running; or, when it was over at once: exited with code N, ended by SIGNAL")
+    hint: str = Field(description="how to attach, and what to call next")
+
+
+class SendKeys(ByName):
+    keys: str = Field(
+        description="typed literally, whatever it contains: Up is two letters. Control keys as their characters: "
+        "\\u0003 is Ctrl-C, \\u001b Escape"
+    )
+    enter: bool = Field(default=True, description="press Enter after it")
+
+
+class Typed(Result):
+    session: str
+    keys: str
+    enter: bool
+
+
+class Killed(Result):
+    session: str
+    killed: bool = Field(
+        description="true: nothing of it is left. False only for your own session, which ends after your turn"
+    )
+
+
+async def new_session(conversation: Conversation, request: NewSession) -> Answer:
+    check_new_name(request.name)
+    client = conversation.client
+    shell, line = _shell(client.environment or os.environ), (request.command or "").strip()
+    started = await _start(conversation, request, ["/bin/sh", "-c", _SCRIPT, "sh", shell, line] if line else [shell])
+    status = await _status(conversation, started["id"], _EXITED if line else None)
+    session = await conversation.app.find(started["id"])
+    made = Made(
+        name=request.name,
+        cwd=session.cwd,
+        command=line or shell,
+        status=status,
+        hint=_hint(conversation, request.name, alive=session.alive),
+    )
+    return Answer(made.model_dump(), f'session "{request.name}": {status}. {made.hint}')
+
+
+async def _start(conversation: Conversation, request: NewSession, command: list[str]) -> dict[str, Any]:
+    client = conversation.client
+    try:
+        return await conversation.operate(
+            "start_session",
+            command=command,
+            tmux=True,
+            tmux_name=request.name,
+            cwd=request.cwd or client.cwd,
+            environment=client.environment,
+            part="start",
+        )
+    except ConflictError as error:
+        if error.code is not Code.NAME_TAKEN:
+            raise
+        raise ConflictError(Code.NAME_TAKEN, f'session "{request.name}" already exists', "") from None
+
+
+async def _status(conversation: Conversation, session: str, text: str | None) -> str:
+    """What has become of it, looked at and not assumed. `text` is what it prints when its command is over."""
+    until = f"text={text}" if text else "ended"
+    try:
+        await conversation.operate("wait_session", session=session, until=until, since=0, timeout=_SETTLE)
+    except DeadlineError:
+        return "running"
+    except ConflictError:
+        pass  # it ended before it printed that
+    if text:
+        shown = await conversation.operate("read_output", session=session, mode="output")
+        code = re.search(re.escape(text) + r"(\d+)\]", shown["text"])
+        if code:
+            return f"exited with code {code[1]}"
+    found = (await conversation.app.find(session)).exit
+    if found is None or (found.code is None and found.signal is None):
+        return "exited"
+    return f"ended by {found.signal}" if found.signal else f"exited with code {found.code}"
+
+
+def _shell(environment: Any) -> str:
+    """The user's own, as tmux finds it."""
+    try:
+        entry = pwd.getpwuid(os.getuid()).pw_shell
+    except KeyError:
+        entry = ""
+    named = (environment.get("SHELL", ""), entry)
+    return next((shell for shell in named if os.path.isabs(shell) and shutil.which(shell)), "/bin/sh")
+
+
+def _hint(conversation: Conversation, name: str, *, alive: bool) -> str:
+    if not alive:
+        return "The session is over; lamp show says how it ended."
+    socket = server_of(conversation).socket
+    usual = [] if socket == server_for({}).socket else ["-S", socket]
+    attach = shlex.join(["tmux", *usual, "attach", "-t", f"={name}"])
+    return f"To attach: {attach}. Next: capture_pane to see its output, send_keys to type, kill_session to end it."
+
+
+async def send_keys(conversation: Conversation, request: SendKeys) -> Answer:
+    socket = server_of(conversation).socket
+    await conversation.operate(
+        "type_in_tmux", socket=socket, name=request.name, text=request.keys, enter=request.enter, part="type"
+    )
+    told = f'typed {len(request.keys)} characters{" and Enter" if request.enter else ""} into session "{request.name}"'
+    return Answer(Typed(session=request.name, keys=request.keys, enter=request.enter).model_dump(), told)
+
+
+async def kill_session(conversation: Conversation, request: ByName) -> Answer:
+    socket = server_of(conversation).socket
+    try:
+        found = await conversation.operate("kill_tmux", socket=socket, name=request.name, part="kill")
+    except LampError as error:
+        if error.code.value in _PLAIN:
+            raise
+        raise type(error)(error.code, f"{_KILL_FAILED}{error.message}", error.hint, **error.details) from None
+    if found["survivors"]:
+        raise _survivors(found["survivors"])
+    killed = found["state"] == "ended"
+    said = "and nothing of it is left" if killed else "is your own: it ends when your turn is over"
+    told = f'session "{request.name}" was killed, {said}' if killed else f'session "{request.name}" {said}'
+    return Answer(Killed(session=request.name, killed=killed).model_dump(), told)
+
+
+def _survivors(left: list[dict[str, Any]]) -> SurvivorsError:
+    shown = ", ".join(f"{one['pid']} ({one['command'][:60]}: {one.get('why', 'alive')})" for one in left[:10])
+    return SurvivorsError(
+        Code.SURVIVORS,
+        f"{_KILL_FAILED}{len(left)} of its processes are alive, and are killed again and again: {shown}",
+        "",
+    )
+
+
+_STARTS = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
+_TYPES = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
+_KILLS = Hints(read_only=False, destructive=True, idempotent=False, open_world=False)
+
+NEW_SESSION = TmuxTool(
+    "new_session",
+    "New tmux session",
+    "Start a detached session on the user's tmux server, with a shell in it or with a command that its shell runs "
+    "first. It stays when the command is done, when you leave and when the connection breaks, until its shell "
+    "exits or kill_session; it is yours to type into and to kill. Use it for jobs that outlive a conversation; to "
+    "run more in a session that is there, use send_keys. The status is looked at after half a second. Destroys "
+    "nothing. Fails, leaving nothing behind, when the name is taken (by anybody), the folder does not exist, or "
+    "tmux refuses; of two calls at once for a name one wins.",
+    NewSession,
+    Made,
+    new_session,
+    _STARTS,
+)
+SEND_KEYS = TmuxTool(
+    "send_keys",
+    "Send keys to a tmux session",
+    "Type text into a tmux session as a person would, then Enter unless enter is false. The text is never read as "
+    "names of keys. Use it to run or answer something in a session that is there; read the answer with "
+    "capture_pane; to begin one use new_session, to end one kill_session. What is typed may destroy what that "
+    "shell may destroy. You may type into what you started; other sessions, those made by hand too, need the "
+    "operator's word: the error says how, and the same call then works. Fails when there is no session of exactly "
+    "this name.",
+    SendKeys,
+    Typed,
+    send_keys,
+    _TYPES,
+)
+KILL_SESSION = TmuxTool(
+    "kill_session",
+    "Kill tmux session",
+    "Kill a tmux session with every window and every process it started, nohup and setsid ones too: HUP first, "
+    "then TERM, then KILL. Active or not, unsaved work in it is lost; its record and log stay (lamp show). "
+    "killed: true means that nothing is left. To stop only the command in it, send Ctrl-C with send_keys. You may "
+    "kill what you started; other sessions, those made by hand too, need the operator's word: the error says how, "
+    "and the same call then works. Fails when there is no session of exactly this name, or naming the processes "
+    "that do not die.",
+    ByName,
+    Killed,
+    kill_session,
+    _KILLS,
+)

@@ -1,0 +1,181 @@
+"""Seeing what tmux has: list_sessions, has_session, list_windows, capture_pane. Free for everybody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pydantic import Field
+
+from lamplighter.domain.permission import Act
+from lamplighter.drivers.tmux_server import Server, TmuxError, TmuxSilentError
+from lamplighter.drivers.tmux_windows import Window, capture, find_windows
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import READS, Answer
+from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, Nameless, TmuxTool, server_of
+from lamplighter.lifecycle.tmux_names import does_not_exist, says, silent
+from lamplighter.operations.operation import Result
+
+_SHOWN = 20
+
+
+class SessionRow(Result):
+    name: str
+    windows: int
+    created_at: str = Field(description="ISO 8601, UTC")
+    last_activity_at: str = Field(description="ISO 8601, UTC: the last input or output")
+    attached: bool = Field(description="somebody is attached, one client or more")
+
+
+class Sessions(Result):
+    count: int
+    sessions: list[SessionRow]
+
+
+class Existence(Result):
+    name: str
+    exists: bool
+
+
+class WindowRow(Result):
+    index: int
+    name: str
+    active: bool
+    panes: int
+
+
+class Windows(Result):
+    session: str
+    count: int
+    windows: list[WindowRow]
+
+
+class CapturePane(ByName):
+    lines: int = Field(
+        default=100, ge=1, le=10_000, description="how many lines at most, counted from the last with text"
+    )
+
+
+class Captured(Result):
+    session: str
+    lines: int = Field(description="how many were asked for")
+    text: str
+
+
+async def list_sessions(conversation: Conversation, _: Nameless) -> Answer:
+    by_session: dict[str, list[Window]] = {}
+    for window in await _windows(conversation):
+        by_session.setdefault(window.session_id, []).append(window)
+    rows = [_row(windows) for windows in by_session.values()]
+    names = ", ".join(row.name for row in rows[:_SHOWN]) + (", …" if len(rows) > _SHOWN else "")
+    found = Sessions(count=len(rows), sessions=rows)
+    return Answer(found.model_dump(), f"{len(rows)} tmux sessions: {names}" if rows else "no tmux sessions")
+
+
+async def has_session(conversation: Conversation, request: ByName) -> Answer:
+    exists = any(window.session == request.name for window in await _windows(conversation))
+    says_so = "exists" if exists else "does not exist"
+    return Answer(Existence(name=request.name, exists=exists).model_dump(), f'session "{request.name}" {says_so}')
+
+
+async def list_windows(conversation: Conversation, request: ByName) -> Answer:
+    found = [window for window in await _windows(conversation) if window.session == request.name]
+    if not found:
+        raise does_not_exist(request.name)
+    rows = [WindowRow(index=one.index, name=one.name, active=one.active, panes=one.panes) for one in found]
+    result = Windows(session=request.name, count=len(rows), windows=rows)
+    return Answer(result.model_dump(), f'{len(rows)} windows in session "{request.name}"')
+
+
+async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
+    server = await _readable(conversation)
+    target = await conversation.app.tmux_names.pane(server.socket, request.name)
+    try:
+        text = await capture(server, request.name, target, request.lines)
+    except TmuxSilentError:
+        raise silent(server.socket) from None
+    if text is None:
+        raise does_not_exist(request.name)
+    last = text.rpartition("\n")[2].strip()[:200]
+    told = f'{len(text.splitlines())} lines of session "{request.name}"' + (f"; the last: {last}" if last else "")
+    return Answer(Captured(session=request.name, lines=request.lines, text=text).model_dump(), told)
+
+
+async def _readable(conversation: Conversation) -> Server:
+    """The client's server, for whoever may read at all: a token may be for other things."""
+    await conversation.app.admitted(conversation.caller, Act.READ)
+    return server_of(conversation)
+
+
+async def _windows(conversation: Conversation) -> list[Window]:
+    server = await _readable(conversation)
+    try:
+        return await find_windows(server)
+    except TmuxSilentError:
+        raise silent(server.socket) from None
+    except TmuxError as error:
+        raise says(error) from None
+
+
+def _row(windows: list[Window]) -> SessionRow:
+    first = windows[0]
+    return SessionRow(
+        name=first.session,
+        windows=len(windows),
+        created_at=_moment(first.created),
+        last_activity_at=_moment(max(window.activity for window in windows)),
+        attached=first.attached > 0,
+    )
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+LIST_SESSIONS = TmuxTool(
+    "list_sessions",
+    "List tmux sessions",
+    "List every session of the user's tmux server, those made by hand included: name, number of windows, when it "
+    "was made, when it last had input or output, and whether anybody is attached. Start here when you do not know "
+    "a name; to check one name use has_session, for what a session shows capture_pane. Anybody may; nothing "
+    "changes. With no tmux server the list is empty. Fails only when tmux is not installed or does not answer.",
+    Nameless,
+    Sessions,
+    list_sessions,
+    READS,
+)
+HAS_SESSION = TmuxTool(
+    "has_session",
+    "Check for a tmux session",
+    "Check whether the user's tmux server has a session of exactly this name; a beginning of a name does not "
+    "count. Use it before new_session, send_keys or kill_session when you know the name; for all names use "
+    "list_sessions. Anybody may; nothing changes. A session that is not there is the answer exists: false, not an "
+    "error.",
+    ByName,
+    Existence,
+    has_session,
+    READS,
+)
+LIST_WINDOWS = TmuxTool(
+    "list_windows",
+    "List tmux windows",
+    "List the windows of one tmux session: index, name, whether it is the current one, and how many panes it has. "
+    "Use it to see how a session is divided; for the sessions themselves use list_sessions, for text on the "
+    "screen capture_pane. Anybody may; nothing changes. Fails when there is no session of exactly this name.",
+    ByName,
+    Windows,
+    list_windows,
+    READS,
+)
+CAPTURE_PANE = TmuxTool(
+    "capture_pane",
+    "Capture a tmux pane",
+    "Read the last lines that a tmux session has shown, scrolled-off history and screen together, as plain text. "
+    "Use it after new_session or send_keys to see what came of it, or later to see how far a job is. Of a session "
+    "started with new_session it is the pane that send_keys types into, else the active one. Blank lines below "
+    "the last text are left out. Anybody may; nothing changes. Fails when there is no session of exactly this "
+    "name: what an ended one showed is gone from tmux.",
+    CapturePane,
+    Captured,
+    capture_pane,
+    READS,
+)
