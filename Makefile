@@ -25,7 +25,7 @@ test-deep: ## the long cases, ROUNDS times (5), each round with another random s
 test-agents: ## the cases that need real agent programs
 	@./test -m agents
 
-bench: environment ## measure side by side with tmux, and print the table
+bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench
 
 lock: environment ## make requirements/dev.lock again from pyproject.toml

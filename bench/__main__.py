@@ -16,7 +16,7 @@ from bench import machine
 from bench.scale import FULL, QUICK, TINY, Scale
 from bench.table import Row, Table
 
-NAMES = ("start", "hold", "echo", "output", "printing", "kill", "cleanup", "command")
+NAMES = ("start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "mcp")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _INTRODUCTION = """# Benchmarks
 
@@ -48,7 +48,9 @@ def main() -> int:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench", description="Measure Lamplighter side by side with tmux.")
+    parser = argparse.ArgumentParser(
+        prog="bench", description="Measure Lamplighter side by side with tmux and the MCP SDK."
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="a look at all of it in 90 seconds")
     parser.add_argument("--write", action="store_true", help="keep the table in docs/benchmarks.md")

@@ -29,6 +29,11 @@ class Scale:
     cleaned: int = 100
     cleanups: int = 3
     commands: int = 40
+    bridges_started: int = 15
+    mcp_calls: int = 300
+    crowd_bridges: int = 50
+    crowd_calls: int = 100
+    crowd_waves: int = 2
     seconds: float = 600.0  # for the whole run
 
 
@@ -53,6 +58,11 @@ QUICK = Scale(
     cleaned=20,
     cleanups=2,
     commands=15,
+    bridges_started=5,
+    mcp_calls=100,
+    crowd_bridges=20,
+    crowd_calls=20,
+    crowd_waves=1,
     seconds=90.0,
 )
 TINY = Scale(
@@ -77,5 +87,10 @@ TINY = Scale(
     cleaned=2,
     cleanups=1,
     commands=2,
+    bridges_started=1,
+    mcp_calls=2,
+    crowd_bridges=2,
+    crowd_calls=2,
+    crowd_waves=1,
     seconds=90.0,
 )

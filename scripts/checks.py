@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from scripts import detachment, environment, programs
+from scripts import detachment, environment, outsiders, programs
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ def main(arguments: list[str]) -> int:
 def _everything(arguments: list[str]) -> int:
     environment.ready()
     programs.ready()
+    outsiders.ready()
     if arguments:
         return _pytest(arguments)
     return check((*STATIC, TESTS))

@@ -17,9 +17,11 @@ from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
@@ -65,12 +67,14 @@ class App:
         self.callers = Callers(self.fleet, self.keeping)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
+        self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
+        self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
@@ -87,6 +91,7 @@ class App:
         await self.patrol.restore()
         await self.watch.reconcile()
         await self.cleanup.resume()
+        await self.kiro.resume()
         self.tasks.begin(self._keep_house(), "housekeeping")
         self.tasks.begin(self.patrol.walk(), "patrol")
 

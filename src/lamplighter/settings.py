@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.limits import NO_LIMITS, Limits, choose, positive_duration
+from lamplighter.domain.recipe import Recipe
 from lamplighter.domain.session import Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.home import Home, find_home
@@ -37,6 +38,7 @@ class Settings:
     sessions_per_owner: int | None = None
     http_port: int | None = 5267
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
+    agents: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
 
     def session_folder(self, session: str) -> Path:
         return Path(self.home.session_folder(session))
@@ -52,7 +54,7 @@ def load_settings(environment: Mapping[str, str] | None = None, home: Home | Non
     chosen: dict[str, Any] = _from_file(home.config)
     for name in _READERS:
         value = env.get(f"LAMPLIGHTER_{name.upper()}")
-        if name != "limits" and value is not None:
+        if name not in _TABLES and value is not None:
             chosen[name] = value
     return Settings(home=home, **{name: _checked(name, value) for name, value in chosen.items()})
 
@@ -131,6 +133,31 @@ def _limits(name: str, value: Any) -> dict[Kind, Limits]:
     return found
 
 
+def _agents(name: str, value: Any) -> dict[str, Recipe]:
+    """A table for each agent: [agents.claude] with command, session and model, each a list of words."""
+    hint = 'write [agents.claude] and below it command = ["claude", "-p", "{task}"]'
+    if not isinstance(value, dict):
+        raise InputError(Code.BAD_INPUT, f"{name} is no table of agents", hint)
+    found: dict[str, Recipe] = {}
+    for agent, table in cast("dict[str, Any]", value).items():
+        words = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
+        wrong = next((key for key, given in words.items() if key not in _WORDS or not _is_words(given)), None)
+        if wrong is not None or not words.get("command"):
+            problem = f"{agent}.{wrong} is no list of words" if wrong else f"{agent} has no command"
+            raise InputError(
+                Code.BAD_INPUT, f"{name}: {problem}", f"each may have {', '.join(_WORDS)}, lists of words; {hint}"
+            )
+        found[agent] = Recipe(**{key: tuple(given) for key, given in words.items()})
+    return found
+
+
+def _is_words(given: Any) -> bool:
+    words = cast("list[Any]", given) if isinstance(given, list) else []
+    return bool(words) and all(isinstance(word, str) for word in words)
+
+
+_WORDS = ("command", "session", "model")
+_TABLES = ("limits", "agents")
 _LIMITS = ("idle_limit", "max_age", "max_memory")
 _SMALLEST_LOG = 65536
 _READERS: dict[str, Callable[[str, Any], Any]] = {
@@ -150,5 +177,6 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "sessions_per_owner": _number(int, 1),
     "http_port": _port,
     "limits": _limits,
+    "agents": _agents,
 }
 assert set(_READERS) == {each.name for each in fields(Settings)} - {"home"}

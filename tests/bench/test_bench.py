@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
-VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes)( \([\d,.]+–[\d,.]+\))?")
+VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes|errors|calls/s)( \([\d,.]+–[\d,.]+\))?")
 
 
 def lines_of(*names: str) -> list[list[str]]:
@@ -30,7 +30,7 @@ def lines_of(*names: str) -> list[list[str]]:
     return [cells[0], *cells[2:]]
 
 
-@pytest.mark.parametrize("name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command"])
+@pytest.mark.parametrize("name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "mcp"])
 def test_each_measurement_makes_whole_lines(name: str) -> None:
     headings, *rows = lines_of(name)
     assert headings == HEADINGS
@@ -40,7 +40,7 @@ def test_each_measurement_makes_whole_lines(name: str) -> None:
         assert VALUE.fullmatch(ours), ours
         assert peer == "–" or VALUE.match(peer), peer
         assert ratio == "–" or re.fullmatch(r"[\d.]+ ×", ratio), ratio
-        assert target == "–" or re.fullmatch(r"[≤≥] [\d.]+ (×|ms|s|MB|%|processes)", target), target
+        assert target == "–" or re.fullmatch(r"[≤≥] [\d.]+ (×|ms|s|MB|%|processes|errors)", target), target
         assert (met in ("yes", "NO")) == (target != "–")
 
 

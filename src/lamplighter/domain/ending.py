@@ -39,6 +39,12 @@ class Exit:
     def document(self) -> dict[str, Any]:
         return {"signal": self.signal} if self.signal else {"code": self.code}
 
+    @property
+    def words(self) -> str:
+        if self.signal:
+            return f"killed by {self.signal}"
+        return "exit status not known" if self.code is None else f"exit status {self.code}"
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:

@@ -42,6 +42,12 @@ def tail_of(data: bytes) -> Tail:
     return Tail(line[-_LONGEST:], bool(unended and _PROMPT.search(unended)), bool(_QUESTION.search(line)))
 
 
+def plain(data: bytes) -> str:
+    """Output as text to read: without escape sequences, each line as its last stretch left it."""
+    lines = _ESCAPES.sub(b"", data.replace(b"\r\n", b"\n")).decode(errors="replace").split("\n")
+    return "\n".join(map(_overwritten, lines)).replace("\b", "")
+
+
 def _overwritten(line: str) -> str:
     """What is left of a line that went back to its start."""
     return line.rstrip("\r").rpartition("\r")[2]

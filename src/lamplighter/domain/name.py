@@ -38,6 +38,17 @@ def _problem(name: str) -> str | None:
     return None
 
 
+def check_label(label: str) -> str:
+    """The label, or BAD_NAME with what is wrong about it. Words apart by blanks are fine: nobody types one as a name."""
+    bad = next((character for character in label if unicodedata.category(character)[0] == "C"), None)
+    if not label.strip() or len(label) > LONGEST or bad is not None:
+        problem = f"has a character that labels cannot have ({bad!a})" if bad else f"is empty or longer than {LONGEST}"
+        raise InputError(
+            Code.BAD_NAME, f"this label {problem}: {label[:40]!a}", f"use 1 to {LONGEST} characters on one line"
+        )
+    return label.strip()
+
+
 def name_for(command: list[str]) -> str:
     """A first choice of name for a command that was given none."""
     base = command[0].rstrip("/").rpartition("/")[2]

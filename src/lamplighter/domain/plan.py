@@ -145,6 +145,20 @@ class Plan:
 
 def barred(session: Session, attached: int, caller: Caller, above: Collection[str]) -> str | None:
     """Why a session may be in no plan of this caller, force or not. `above`: the caller's own session and its ancestors."""
+    return barred_to_all(session, attached, caller, above) or foreign(session, attached, caller)
+
+
+def foreign(session: Session, attached: int, caller: Caller) -> str | None:
+    """Why this caller may not end it, though another might."""
+    try:
+        check(caller, Act.END, session, session.line, attached)
+    except ForbiddenError as error:
+        return error.message
+    return None
+
+
+def barred_to_all(session: Session, attached: int, caller: Caller, above: Collection[str]) -> str | None:
+    """Why a session may be in no plan that is made from where this caller is."""
     if not session.alive:
         return "it has ended"
     if session.state is State.ENDING:
@@ -159,10 +173,6 @@ def barred(session: Session, attached: int, caller: Caller, above: Collection[st
         )
     if attached:
         return "people are attached to it"
-    try:
-        check(caller, Act.END, session, session.line, attached)
-    except ForbiddenError as error:
-        return error.message
     return None
 
 

@@ -42,6 +42,7 @@ class Seen:
     verdict: Verdict | None = None
     active: bool = False
     attached: int = 0
+    known_as: str | None = None  # what whoever asks calls it, where that is not its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,9 @@ def _holds(term: Term, seen: Seen, caller: Caller, named: Mapping[str, str]) -> 
     if term.key == "flag":
         return _has_flag(term.value, seen, caller)
     if term.key == "word":
-        return _fits(session.name, term.value) if term.wild else _is_named(session, term.value, named)
+        if not term.wild:
+            return _is_named(session, term.value, named)
+        return _fits(session.name, term.value) or (seen.known_as is not None and _fits(seen.known_as, term.value))
     if term.key == "parent":
         return session.parent is not None and session.parent == named.get(term.value)
     found: str | None = getattr(session, term.key)

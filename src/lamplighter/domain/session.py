@@ -80,6 +80,16 @@ class Session:
         return dict(self.facts.get("tmux", {}))
 
     @property
+    def labels(self) -> list[str]:
+        """Words that whoever started it put on it."""
+        return list(self.facts.get("labels", []))
+
+    @property
+    def discarded(self) -> bool:
+        """Its log goes as soon as it has ended."""
+        return bool(self.facts.get("discard"))
+
+    @property
     def alive(self) -> bool:
         return self.state is not State.ENDED
 

@@ -44,8 +44,9 @@ class Archive:
             if size is None:
                 continue
             old = now - (session.ended_at or now) > settings.keep_days * _DAY
-            if old or kept + size > settings.keep_bytes:
+            if session.discarded or old or kept + size > settings.keep_bytes:
                 why = f"older than {settings.keep_days:g} days" if old else f"past {settings.keep_bytes} bytes"
+                why = "nothing of it was to be kept" if session.discarded else why
                 rows.append(
                     {"id": session.id, "name": session.name, "ended_at": session.ended_at, "bytes": size, "why": why}
                 )

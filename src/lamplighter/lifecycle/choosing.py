@@ -5,6 +5,8 @@ Knows the fleet and the store; what a term means is `domain.selection`'s.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.selection import Seen, Selection, suggestion
 from lamplighter.domain.session import Session
@@ -22,12 +24,21 @@ class Choosing:
         self.judgement = judgement
 
     async def choose(
-        self, selection: Selection, caller: Caller, *, ended: bool = False, fresh: float | None = None
+        self,
+        selection: Selection,
+        caller: Caller,
+        *,
+        ended: bool = False,
+        fresh: float | None = None,
+        known_as: Mapping[str, str] | None = None,
     ) -> list[Assessment]:
         """All that match, oldest first. Ended ones where they are asked for, or named by a word.
 
-        From a look not older than `fresh` seconds; without that from one made now, to act on.
+        From a look not older than `fresh` seconds; without that from one made now, to act on. `known_as`: what the caller
+        calls some of them, by id; words and patterns mean that as well.
         """
+        known = dict(known_as or {})
+        by_alias = {value: identifier for identifier, value in known.items()}
         found = {lamp.session.id: lamp.session for lamp in self.fleet.lamps.values()}
         if ended or selection.wants_ended:
             for session in await self.fleet.store.read(lambda db: sessions.newest_ended(db, _MOST_ENDED)):
@@ -35,15 +46,17 @@ class Choosing:
         named: dict[str, str] = {}
         bare = {term.value for term in selection.terms if term.key == "word"}
         for word in selection.words:
-            session = await self.named(word)
+            session = await self.named(by_alias.get(word, word))
             named[word] = session.id
             if word in bare:
                 found.setdefault(session.id, session)
-        possible = [one for one in found.values() if selection.matches(Seen(one), caller, named)]
+        possible = [
+            one for one in found.values() if selection.matches(Seen(one, known_as=known.get(one.id)), caller, named)
+        ]
         possible.sort(key=lambda session: session.id)
         judgement = self.judgement
         judged = await (judgement.decide(possible) if fresh is None else judgement.assess(possible, fresh))
-        return [one for one in judged if selection.matches(seen(one), caller, named)]
+        return [one for one in judged if selection.matches(seen(one, known.get(one.session.id)), caller, named)]
 
     async def named(self, word: str) -> Session:
         """The one session that a word names; else NOT_FOUND with what was probably meant."""
@@ -59,5 +72,5 @@ class Choosing:
             ) from None
 
 
-def seen(found: Assessment) -> Seen:
-    return Seen(found.session, found.verdict, found.active, found.attached)
+def seen(found: Assessment, known_as: str | None = None) -> Seen:
+    return Seen(found.session, found.verdict, found.active, found.attached, known_as)

@@ -10,10 +10,10 @@ import asyncio
 import logging
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.plan import (
@@ -25,7 +25,9 @@ from lamplighter.domain.plan import (
     Row,
     Sighting,
     barred,
+    barred_to_all,
     changed,
+    foreign,
     unwanted,
 )
 from lamplighter.domain.selection import Selection
@@ -44,6 +46,14 @@ _SIDE_BY_SIDE = 64
 _KEPT_SECONDS = 7 * 86400.0
 _SETTLE_LOOKS = 6
 _SETTLE_SECONDS = 0.5
+
+
+class Omission(NamedTuple):
+    """What matches but is not in a plan. `foreign`: it would be, if it were the caller's."""
+
+    found: Assessment
+    why: str
+    foreign: bool
 
 
 class Run:
@@ -90,15 +100,19 @@ class Cleanup:
 
     # -- the plan
 
-    async def plan(self, selection: Selection, orders: Orders) -> tuple[Plan, list[tuple[Assessment, str]]]:
+    async def plan(
+        self, selection: Selection, orders: Orders, known_as: Mapping[str, str] | None = None
+    ) -> tuple[Plan, list[Omission]]:
         """The plan, kept; and what matches but is not in it, each with why."""
-        above = await self._above(orders.caller)
-        rows, left_out = list[Row](), list[tuple[Assessment, str]]()
-        for found in await self.choosing.choose(selection, orders.caller):
+        above, caller = await self._above(orders.caller), orders.caller
+        rows, left_out = list[Row](), list[Omission]()
+        for found in await self.choosing.choose(selection, caller, known_as=known_as):
             now = sighting(found)
-            why = barred(found.session, found.attached, orders.caller, above) or unwanted(now, orders)
+            barrier = barred_to_all(found.session, found.attached, caller, above)
+            others, reluctance = foreign(found.session, found.attached, caller), unwanted(now, orders)
+            why = barrier or others or reluctance
             if why:
-                left_out.append((found, why))
+                left_out.append(Omission(found, why, others is not None and not barrier and not reluctance))
             else:
                 rows.append(Row(found.session.id, now))
         made = self.fleet.clock.now()

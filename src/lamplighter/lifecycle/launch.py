@@ -13,13 +13,13 @@ import os
 import shutil
 import socket
 import sqlite3
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.agents import program_name
 from lamplighter.domain.limits import NO_LIMITS, Limits
-from lamplighter.domain.name import check_name, make_id, name_for, name_from
+from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
@@ -33,7 +33,7 @@ from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.project import project_of
 from lamplighter.lifecycle.stop import kill_traced
 from lamplighter.line import BrokenError, Line, RefusedError
-from lamplighter.store import events, sessions
+from lamplighter.store import aliases, events, sessions
 
 _BIRTH_SECONDS = 2.0
 _LOCK_SECONDS = 0.01
@@ -60,6 +60,10 @@ class Launch:
     bound: bool
     limits: Limits = NO_LIMITS
     project: str | None = None
+    agent: str | None = None
+    labels: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])  # namespace → what it is called there
+    discard: bool = False
     tmux_name: str | None = None
 
 
@@ -159,7 +163,7 @@ class Launcher:
         line = [parent.id, parent.owner, *parent.line] if parent else []
         base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
         name = wanted or self._free_name(base)
-        facts: dict[str, Any] = {"line": line} if line else {}
+        facts = _first_facts(launch, line)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
             facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
@@ -175,7 +179,7 @@ class Launcher:
             boot=self.fleet.boot,
             parent=parent.id if parent else None,
             project=project_of(cwd, launch.project),
-            agent=program_name(launch.command),
+            agent=launch.agent or program_name(launch.command),
             protected=launch.protect,
             keep_children=launch.keep_children,
             bound=launch.bound,
@@ -190,16 +194,19 @@ class Launcher:
             self._remove_folder(session.id)
             raise _disk_full(self.fleet.folder(session.id))
         try:
-            await self._insert(session, caller)
+            await self._insert(session, caller, launch.aliases)
         except BaseException:
             self._remove_folder(session.id)
             raise
         return session
 
-    async def _insert(self, session: Session, caller: Caller) -> None:
+    async def _insert(self, session: Session, caller: Caller, others: Mapping[str, str]) -> None:
         def write(db: sqlite3.Connection) -> Any:
             if not sessions.insert(db, session):
                 return None
+            for namespace, value in others.items():
+                if not aliases.give(db, namespace, value, session.id, session.created_at):
+                    raise _name_taken(value, aliases.find(db, namespace, value) or "another session")
             sessions.keep_last_id(db, session.id)
             return events.append(
                 db,
@@ -349,6 +356,7 @@ class Launcher:
 
         def write(db: sqlite3.Connection) -> Any:
             sessions.delete(db, session.id)
+            aliases.forget(db, session.id)
             return events.append(
                 db, self.fleet.clock.now(), session.id, session.owner, "start failed", code=error.code.value
             )
@@ -397,6 +405,13 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "log_limit": settings.log_limit,
         "log_segment": settings.log_segment,
     }
+
+
+def _first_facts(launch: Launch, line: list[str]) -> dict[str, Any]:
+    """What is kept of a session beside its columns, from its start on."""
+    labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
+    facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _try_lock(file: int) -> bool:

@@ -10,6 +10,7 @@ import base64
 import os
 import shlex
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from lamplighter.domain.permission import Caller
@@ -63,6 +64,21 @@ class Speech:
         lamp.last_sent = answer["cursor"]
         await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
         return {"id": session.id, "size": len(data), "cursor": answer["cursor"]}
+
+    async def feed(self, session: Session, text: str | None, by: Caller, key: str) -> None:
+        """All that a headless session is ever to read, or nothing, and the end of its input; once, however often with the same
+        key. What it does not read yet waits for it; that it ended first is told by its end."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None:
+            return
+        data = b"" if text is None else driver_for(session.driver).encode(text, keys=False, enter=True)
+        with suppress(TimeoutError, RefusedError, ConflictError):
+            line = await self._line(lamp)
+            # Both at once: the shim takes them in this order, and a reader that waits for the end gets it.
+            typing = [line.type(data, by.name, key)] if data else []
+            await asyncio.wait_for(asyncio.gather(*typing, line.ask("eof")), _INPUT_SECONDS)
+            if data:
+                await self.fleet.note(session.id, by, "send", size=len(data), keys=False)
 
     async def read(
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -256,6 +257,8 @@ class Undertaker:
         lamp.ended.set()
         lamp.notify()
         self.fleet.remove(lamp.session.id)
+        if lamp.session.discarded:
+            await asyncio.to_thread(shutil.rmtree, self.fleet.folder(lamp.session.id), ignore_errors=True)
 
     # -- telling
 

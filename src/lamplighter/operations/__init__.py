@@ -1,18 +1,40 @@
-"""The product, one module a capability: start, adopt, query, names, talk, end, tmux, cleanup, approve, host, tokens."""
+"""The product, one module a capability."""
 
-from lamplighter.operations import adopt, approve, cleanup, end, host, names, query, start, talk, tmux, tokens
+from lamplighter.operations import (
+    adopt,
+    aliases,
+    approve,
+    cleanup,
+    end,
+    history,
+    host,
+    kiro,
+    kiro_views,
+    names,
+    query,
+    spawn,
+    start,
+    talk,
+    tmux,
+    tokens,
+)
 from lamplighter.operations.operation import OPERATIONS, Operation
 
 __all__ = [
     "OPERATIONS",
     "Operation",
     "adopt",
+    "aliases",
     "approve",
     "cleanup",
     "end",
+    "history",
     "host",
+    "kiro",
+    "kiro_views",
     "names",
     "query",
+    "spawn",
     "start",
     "talk",
     "tmux",

@@ -13,7 +13,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, Row
 from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.judgement import Assessment
+from lamplighter.lifecycle.cleanup import Omission
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.views import CertificateView, moment
@@ -30,6 +30,11 @@ class CleanUpSessions(Request):
     reason: str = Field(default="", max_length=2000, description="why; kept with each session")
     apply: str | None = Field(
         default=None, max_length=100, description="end what this plan says, after a look at each row once more"
+    )
+    known_as: dict[str, str] | None = Field(
+        default=None,
+        description="what the caller calls sessions, by id: patterns mean that too",
+        json_schema_extra={"hidden": True},
     )
 
 
@@ -56,6 +61,7 @@ class LeftOut(Result):
     name: str
     verdict: str
     why: str
+    foreign: bool = Field(default=False, description="it would be in the plan if it were the caller's")
 
 
 class Sums(Result):
@@ -112,7 +118,7 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
         grace=5.0 if grace is None else grace,
         reason=request.reason,
     )
-    plan, left_out = await call.app.cleanup.plan(selection, orders)
+    plan, left_out = await call.app.cleanup.plan(selection, orders, request.known_as)
     return _view(plan, plan.rows, applied=False, left_out=left_out)
 
 
@@ -147,9 +153,7 @@ async def _tell(call: Call, step: Step) -> None:
             await telling
 
 
-def _view(
-    plan: Plan, rows: list[Row], *, applied: bool, left_out: list[tuple[Assessment, str]] | None = None
-) -> CleanUp:
+def _view(plan: Plan, rows: list[Row], *, applied: bool, left_out: list[Omission] | None = None) -> CleanUp:
     views = [_row(row) for row in rows]
     freed = [view for view in views if view.outcome == "ended"] if applied else views
     outcomes = [view.outcome for view in views]
@@ -160,8 +164,8 @@ def _view(
         expires_at=moment(plan.expires_at),
         rows=views,
         left_out=[
-            LeftOut(id=found.session.id, name=found.session.name, verdict=found.verdict.value, why=why)
-            for found, why in left_out or ()
+            LeftOut(id=found.session.id, name=found.session.name, verdict=found.verdict.value, why=why, foreign=foreign)
+            for found, why, foreign in left_out or ()
         ],
         sums=Sums(
             sessions=len(views),

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _KEY_LENGTH = 200
 _KEPT_SECONDS = 7 * 86400.0
+_CIRCUMSTANCES = (
+    "environment",
+    "known_as",
+)  # where a question comes from, not what it asks: it may differ when repeated
 
 
 class Execution:
@@ -70,12 +74,12 @@ class Execution:
                 # Found out before anything was done, so the operator's word still stands.
                 await self.app.approvals.give_back(call.wish)
             raise
-        kept_result = result.kept().model_dump_json()
+        kept_result = result.to_keep().model_dump_json()
         await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
         return result.model_dump_json()
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
-        told = {name: value for name, value in arguments.items() if name != "environment"}
+        told = {name: value for name, value in arguments.items() if name not in _CIRCUMSTANCES}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
         wanted = KeptCall(call.key, operation.name, call.caller.name, digest, "claimed", None)
         now = self.app.clock.now()

@@ -34,7 +34,7 @@ class Result(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    def kept(self) -> Result:
+    def to_keep(self) -> Result:
         """What a repeated key gets: the same, but for what must not be stored."""
         return self
 

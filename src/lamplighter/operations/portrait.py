@@ -138,6 +138,7 @@ class Portrait:
             cwd=session.cwd,
             protected=session.protected,
             keep_children=session.keep_children,
+            labels=session.labels,
             pid=session.main.pid if session.main else None,
             created_at=moment(session.created_at),
             started_at=moment(session.started_at),

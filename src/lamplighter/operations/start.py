@@ -49,6 +49,15 @@ class StartSession(Request):
     max_memory: str | None = Field(
         default=None, description="end it when its whole tree takes more than this: 500M, 2G; none for no limit"
     )
+    label: list[str] = Field(
+        default_factory=list, max_length=20, description="a word to find it by; may be given several times"
+    )
+    aliases: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=10,
+        description="what others call it, by namespace",
+        json_schema_extra={"hidden": True},
+    )
     rows: int = Field(
         default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
     )
@@ -112,6 +121,8 @@ async def start_session(call: Call, request: StartSession) -> Started:
             cols=request.cols,
             umask=request.umask,
             bound=request.bound,
+            labels=tuple(request.label),
+            aliases=request.aliases,
             tmux_name=request.tmux_name if request.tmux else None,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory

@@ -35,7 +35,7 @@ class NewToken(TokenView):
     url: str | None = Field(description="where to use it; none when the HTTP door is closed")
     note: str = Field(description="what to do with it")
 
-    def kept(self) -> NewToken:
+    def to_keep(self) -> NewToken:
         """The secret is not stored, so a repeated key has none to show."""
         told = f"it was shown when the token was made; if it is lost: lamp token revoke {self.name}, and make another"
         return self.model_copy(update={"secret": None, "note": told})

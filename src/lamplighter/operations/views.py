@@ -73,6 +73,7 @@ class SessionView(Result):
     cwd: str
     protected: bool
     keep_children: bool
+    labels: list[str]
     pid: int | None
     created_at: str
     started_at: str | None

@@ -117,6 +117,63 @@ MIGRATIONS: list[str] = [
     CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
     CREATE INDEX tokens_key ON tokens (key);
     """,
+    """
+    CREATE TABLE aliases (
+        namespace TEXT NOT NULL,
+        value TEXT NOT NULL,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        until REAL,
+        PRIMARY KEY (namespace, value, session)
+    ) WITHOUT ROWID;
+    CREATE INDEX aliases_session ON aliases (session, namespace);
+    CREATE INDEX sessions_name ON sessions (name);
+    """,
+    """
+    CREATE TABLE kiro_sessions (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        agent TEXT,
+        working_directory TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        last_active REAL NOT NULL,
+        turns INTEGER NOT NULL,
+        key TEXT,
+        ended_at REAL,
+        why TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX kiro_sessions_open ON kiro_sessions (owner, created_at) WHERE ended_at IS NULL;
+    CREATE TABLE kiro_active (owner TEXT PRIMARY KEY, session TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE kiro_turns (
+        id TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        message TEXT NOT NULL,
+        resumes INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        state TEXT NOT NULL,
+        stopped TEXT,
+        ended_at REAL,
+        chunks TEXT NOT NULL,
+        errors TEXT NOT NULL,
+        failure TEXT NOT NULL,
+        exit_code INTEGER
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX kiro_turns_key ON kiro_turns (key);
+    CREATE INDEX kiro_turns_session ON kiro_turns (session, created_at);
+    CREATE INDEX kiro_turns_undone ON kiro_turns (session) WHERE ended_at IS NULL;
+    CREATE TABLE kiro_history (
+        n INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        role TEXT NOT NULL,
+        content TEXT NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE INDEX kiro_history_session ON kiro_history (session, n);
+    """,
 ]
 
 

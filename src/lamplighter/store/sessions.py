@@ -54,6 +54,20 @@ def newest_ended(db: sqlite3.Connection, limit: int) -> list[Session]:
     return [_session(row) for row in reversed(rows)]
 
 
+def ended_since(db: sqlite3.Connection, at: float, limit: int) -> list[Session]:
+    """Those that ended after this time, the newest first."""
+    rows = db.execute(
+        "SELECT * FROM sessions WHERE state = 'ended' AND ended_at > ? ORDER BY ended_at DESC LIMIT ?", (at, limit)
+    ).fetchall()
+    return [_session(row) for row in rows]
+
+
+def first_named(db: sqlite3.Connection, name: str) -> str | None:
+    """The id of the first session that ever bore this name."""
+    row = db.execute("SELECT min(id) FROM sessions WHERE name = ?", (name,)).fetchone()
+    return str(row[0]) if row and row[0] else None
+
+
 def count_ended(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM sessions WHERE state = 'ended'").fetchone()[0])
 

@@ -219,9 +219,8 @@ def test_a_body_that_does_not_tell_its_length_is_measured(served: Engine) -> Non
     chunk = b"%x\r\n%s\r\n" % (1 << 20, b"x" * (1 << 20))
     with socket.create_connection(("127.0.0.1", client.port), timeout=30) as sock:
         sock.sendall(_head(client, "Transfer-Encoding: chunked"))
-        with pytest.raises(OSError):  # noqa: PT011  it hangs up, in the middle of what is sent
-            for _ in range(200):
-                sock.sendall(chunk)
+        with pytest.raises(OSError, match=r"reset|pipe"):  # it hangs up, in the middle of what is sent
+            sock.sendall(chunk * 200)
     assert wait_until(lambda: [event["detail"]["reason"] for event in refusals(served)] == ["too long"])
 
 

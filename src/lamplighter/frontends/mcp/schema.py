@@ -57,7 +57,8 @@ def _shrunk(part: Any, definitions: Schema) -> Any:
 
 
 def _without_null(node: Schema) -> Schema:
-    """`anyOf` of something and null, with null for left out, is that something. A result that may be null keeps both types."""
+    """`anyOf` of something and null, with null for left out, is that something. A result that may be null
+    keeps both choices: a list of types is what some clients cannot read."""
     choices = node.get("anyOf")
     if not isinstance(choices, list):
         return node
@@ -67,5 +68,4 @@ def _without_null(node: Schema) -> Schema:
     rest = {name: value for name, value in node.items() if name != "anyOf"}
     if "default" in node:
         return {**kept[0], **rest}
-    kind = kept[0].get("type")
-    return {**kept[0], **rest, "type": [kind, "null"]} if isinstance(kind, str) and "enum" not in kept[0] else node
+    return node

@@ -58,16 +58,22 @@ class SessionResources:
             session = (await self.app.find(word)).id
         except LampError:
             return  # a subscription to what is not there is kept, and never fires
+        seen, changed = self._printed(session), None
         while (lamp := self.app.fleet.lamps.get(session)) is not None:
             if output:
-                meter = self.app.fleet.reading(session)
-                await self.app.speech.more(session, meter.offset if meter else 0)
+                await self.app.speech.more(session, seen)
             else:
-                await first_of(lamp.changed, lamp.ended)
+                await first_of(changed or lamp.changed, lamp.ended)
+            # Before it is told: what comes while it is told, and in the pause after it, is told of next.
+            seen, changed = self._printed(session), lamp.changed
             yield None
             if lamp.ended.is_set():
                 return
             await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _printed(self, session: str) -> int:
+        meter = self.app.fleet.reading(session)
+        return meter.offset if meter else 0
 
     async def list_changes(self) -> AsyncIterator[None]:
         known = set(self.app.fleet.lamps)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TOOLSETS = {
     "core": "lamplighter.frontends.mcp.core:TOOLSET",
+    "openclaw": "lamplighter.frontends.mcp.toolsets.openclaw:TOOLSET",
+    "kiro": "lamplighter.frontends.mcp.toolsets.kiro:TOOLSET",
     "tmux": "lamplighter.frontends.mcp.toolsets.tmux:TOOLSET",
 }
 """Name → module and attribute."""

@@ -1,0 +1,144 @@
+"""kiro_chat and kiro_command: say something, and wait for the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.errors import Code, ConflictError, DeadlineError, LampError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
+from lamplighter.frontends.mcp.toolsets.kiro.sessions import OR_ACTIVE
+from lamplighter.lifecycle.kiro import LIMIT_PASSED
+from lamplighter.operations.operation import Request, Result
+
+OR_MADE = f"{OR_ACTIVE}, and made when there is none"
+ACTS = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
+_SHOWN = 2000
+
+
+class Chat(Request):
+    message: str = Field(description="what to say to kiro-cli")
+    session_id: str | None = Field(default=None, max_length=100, description=OR_MADE)
+    stream: bool = Field(
+        default=False, description="send the text as progress while it comes; the result has all of it"
+    )
+
+
+class Reply(Result):
+    content: str = Field(description="all that kiro-cli printed")
+    session_id: str
+    timestamp: str
+    is_complete: bool
+
+
+async def chat(conversation: Conversation, request: Chat) -> Answer:
+    turn = await say(conversation, "chat", request.message, request.session_id)
+    done = await finish(conversation, turn, stream=request.stream)
+    told = {"content": done["content"], "session_id": done["session_id"], "timestamp": done["ended_at"]}
+    return Answer({**told, "is_complete": True}, _short(done["content"]))
+
+
+class Command(Request):
+    command: str = Field(description="one slash command of kiro-cli, such as /help or /usage")
+    session_id: str | None = Field(default=None, max_length=100, description=OR_MADE)
+
+
+class Ran(Result):
+    success: bool
+    output: str
+    error: str = Field(description="the end of standard error")
+    exit_code: int
+
+
+async def command(conversation: Conversation, request: Command) -> Answer:
+    turn = await say(conversation, "command", request.command, request.session_id)
+    done = await finish(conversation, turn, stream=False)
+    told = {"success": True, "output": done["content"], "error": done["errors"], "exit_code": done["exit_code"]}
+    return Answer(told, _short(done["content"]))
+
+
+async def say(conversation: Conversation, kind: str, text: str, session: str | None) -> dict[str, Any]:
+    """Begin a turn; exactly one, also when the call is made again after a break."""
+    return await conversation.operate(
+        "start_kiro_turn",
+        message=text,
+        session_id=session,
+        kind=kind,
+        cwd=conversation.client.cwd,
+        environment=conversation.client.environment,
+        part="say",
+    )
+
+
+async def finish(conversation: Conversation, turn: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+    """Wait for the end of a turn; its result, or the error that says why there is none."""
+    task, run = turn["task_id"], turn["run"]
+    told = 0
+
+    async def look(_: dict[str, Any]) -> None:
+        nonlocal told
+        now = await conversation.operate("get_kiro_turn", task_id=task, since=told)
+        told = now["total_chunks"]
+        if now["chunks"]:
+            await conversation.tell(float(told), None, "".join(now["chunks"]))
+
+    if run is not None and stream:
+        await conversation.operate("read_output", session=run, mode="output", since=0, follow=True, each=look)
+        await conversation.operate("wait_session", session=run)
+        await look({})
+    elif run is not None:
+        await conversation.operate("wait_session", session=run)
+    done = await conversation.operate("get_kiro_turn", task_id=task)
+    if done["status"] != "completed":
+        raise problem(done)
+    return done
+
+
+def problem(turn: dict[str, Any]) -> LampError:
+    """Why a turn has no result."""
+    details = {name: turn[name] for name in ("session_id", "task_id", "exit_code")}
+    details |= {"output": _short(turn["content"] or ""), "error": _short(turn["errors"])}
+    failure = turn["failure"] or f"it is {turn['status']}"
+    if failure.startswith(f"{LIMIT_PASSED}: "):
+        return DeadlineError(
+            Code.TIMEOUT, f"kiro-cli was ended: {failure}", "ask for less at once; nothing of it is left", **details
+        )
+    said = turn["errors"].strip().splitlines()
+    why = f"{failure}; it said: {said[-1][:300]}" if said else failure
+    hint = "the details have what it printed"
+    return ConflictError(Code.ENDED, f"kiro-cli did not complete this: {why}", hint, **details)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters in all)"
+
+
+TOOLS = (
+    Tool(
+        "kiro_chat",
+        "Chat with Kiro",
+        "Say something to kiro-cli and wait for the whole answer. It may read, write and run anything in the session's folder: "
+        "all its tools are trusted. The conversation goes on from the session's last message. One message at a time: "
+        "SESSION_BUSY while another is under way. For long work, or to stop it half-way, use kiro_chat_async. INVALID_MESSAGE "
+        "for an empty one, COMMAND_FAILED with what it printed when kiro-cli fails or its session is ended meanwhile, "
+        "COMMAND_TIMEOUT when it says nothing for 300 s; nothing of it is left running then.",
+        Chat,
+        Reply,
+        chat,
+        ACTS,
+    ),
+    Tool(
+        "kiro_command",
+        "Run Kiro command",
+        "Run one slash command of kiro-cli (/help, /usage, /tools) in a session and wait for what it prints. It is not part of "
+        "the history. For a message to the model use kiro_chat; to clear or save prefer kiro_session_clear and "
+        "kiro_session_save. INVALID_COMMAND when it does not begin with /, COMMAND_FAILED with status and output when it "
+        "fails, SESSION_BUSY while something runs.",
+        Command,
+        Ran,
+        command,
+        ACTS,
+    ),
+)

@@ -1,0 +1,160 @@
+"""kiro_session_create, _list, _switch, _end and _clear."""
+
+from __future__ import annotations
+
+import os
+
+from pydantic import Field
+
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.operations.operation import Nothing, Request, Result
+
+SESSION = "id of one of your sessions, session-<12 hex>"
+OR_ACTIVE = f"{SESSION}; the active one when left out"
+
+
+class Session(Result):
+    id: str
+    agent: str | None
+    working_directory: str
+    created_at: str
+    last_active: str
+    is_active: bool
+
+
+class Create(Request):
+    agent: str | None = Field(
+        default=None, max_length=200, description="name of a Kiro agent; Kiro's default if left out"
+    )
+    working_directory: str | None = Field(
+        default=None, max_length=4096, description="an existing folder; the client's own if left out"
+    )
+
+
+async def create(conversation: Conversation, request: Create) -> Answer:
+    folder, given = conversation.client.cwd, request.working_directory
+    if given is not None:
+        # An empty one is a variable that was not set, never the wish for the client's own.
+        folder = os.path.join(folder or "", os.path.expanduser(given)) if given else ""
+    made = await conversation.operate(
+        "create_kiro_session",
+        agent=request.agent,
+        working_directory=folder,
+        environment=conversation.client.environment,
+    )
+    return Answer(made, f"{made['id']} in {made['working_directory']} is the active session")
+
+
+class Sessions(Result):
+    sessions: list[Session]
+    active_session_id: str | None
+    count: int
+
+
+async def listed(conversation: Conversation, _: Nothing) -> Answer:
+    found = await conversation.operate("list_kiro_sessions")
+    rows = found["sessions"]
+    told = {"sessions": rows, "active_session_id": found["active"], "count": len(rows)}
+    return Answer(told, f"{len(rows)} sessions, active: {found['active'] or 'none'}")
+
+
+class One(Request):
+    session_id: str = Field(max_length=100, description=SESSION)
+
+
+class Switched(Result):
+    success: bool
+    active_session_id: str
+
+
+async def switch(conversation: Conversation, request: One) -> Answer:
+    found = await conversation.operate("switch_kiro_session", session_id=request.session_id)
+    return Answer({"success": True, "active_session_id": found["active"]}, f"{found['active']} is the active session")
+
+
+class Ended(Result):
+    success: bool
+    session_id: str
+
+
+async def end(conversation: Conversation, request: One) -> Answer:
+    found = await conversation.operate("end_kiro_session", session_id=request.session_id)
+    active = found["active"] or "none"
+    return Answer(
+        {"success": True, "session_id": found["session_id"]}, f"ended, nothing of it is left; active: {active}"
+    )
+
+
+class Which(Request):
+    session_id: str | None = Field(default=None, max_length=100, description=OR_ACTIVE)
+
+
+class Cleared(Result):
+    success: bool
+    message: str
+
+
+async def clear(conversation: Conversation, request: Which) -> Answer:
+    found = await conversation.operate("clear_kiro_session", session_id=request.session_id, conversation=True)
+    said = f"{found['session_id']} remembers nothing; its next message begins a new conversation"
+    return Answer({"success": True, "message": said}, said)
+
+
+TOOLS = (
+    Tool(
+        "kiro_session_create",
+        "Create Kiro session",
+        "Make a session for talking to kiro-cli in a folder, with a conversation of its own, and make it the active one. Nothing "
+        "runs until kiro_chat or kiro_chat_async speaks to it. Not needed for one conversation: those make a session by "
+        "themselves. Keeps your other sessions (10 at most, else SESSION_LIMIT_REACHED). It ends when nobody speaks to it for "
+        "300 s. A folder that is not there is an error; without kiro-cli: KIRO_CLI_NOT_FOUND.",
+        Create,
+        Session,
+        create,
+        Hints(read_only=False, destructive=False, idempotent=False),
+    ),
+    Tool(
+        "kiro_session_list",
+        "List Kiro sessions",
+        "List your own open kiro sessions, the oldest first, and which is active. Others' sessions are never shown. What runs in "
+        "them: kiro_task_list; what was said: kiro_history.",
+        Nothing,
+        Sessions,
+        listed,
+        READS,
+    ),
+    Tool(
+        "kiro_session_switch",
+        "Switch Kiro session",
+        "Make one of your kiro sessions the active one: the one that calls without session_id mean from now on. Starts and ends "
+        "nothing. SESSION_NOT_FOUND for one that has ended or is not yours.",
+        One,
+        Switched,
+        switch,
+        Hints(read_only=False, destructive=False, idempotent=True),
+    ),
+    Tool(
+        "kiro_session_end",
+        "End Kiro session",
+        "End one of your kiro sessions for good, with everything that runs in it: TERM, 5 s, KILL, until no process is left; a "
+        "chat under way fails and says so. Its conversation and history are gone (kiro_session_save first to keep them). The "
+        "oldest session left becomes active, or none. To stop only what runs: kiro_task_cancel; only to forget: "
+        "kiro_session_clear. SESSION_NOT_FOUND also when it was ended before.",
+        One,
+        Ended,
+        end,
+        Hints(read_only=False, destructive=True, idempotent=False),
+    ),
+    Tool(
+        "kiro_session_clear",
+        "Clear Kiro session",
+        "Make one of your kiro sessions forget its conversation: both kiro-cli's memory of it and the history kept here. The "
+        "session stays open, with its folder and agent. Cannot be undone. To drop only the history kept here: "
+        "kiro_history_clear. SESSION_BUSY while a message is under way.",
+        Which,
+        Cleared,
+        clear,
+        Hints(read_only=False, destructive=True, idempotent=True),
+    ),
+)

@@ -1,0 +1,87 @@
+"""The kiro resources: kiro://sessions, kiro://agents and kiro://config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from lamplighter.agents import kiro as program
+from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, LONGEST_MESSAGE, MOST_SESSIONS, MOST_TASKS
+from lamplighter.errors import Code, LampError, MissingError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.resources import Resource
+from lamplighter.frontends.mcp.toolsets.kiro.agents import known
+from lamplighter.frontends.mcp.toolsets.kiro.sessions import listed
+from lamplighter.operations.kiro import environment_of, find_program
+from lamplighter.operations.operation import Nothing
+from lamplighter.store import kiro
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
+
+_ALL = [
+    Resource(
+        "kiro://agents", "agents", "Kiro agents", "The agents that kiro-cli knows, as kiro_agents_list gives them"
+    ),
+    Resource("kiro://config", "config", "Kiro configuration", "Limits, and which kiro-cli is run and how"),
+    Resource("kiro://sessions", "sessions", "Kiro sessions", "Your open sessions, as kiro_session_list gives them"),
+]
+
+
+class KiroResources:
+    templates: tuple[Resource, ...] = ()
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def list(self, conversation: Conversation) -> list[Resource]:
+        del conversation
+        return _ALL
+
+    async def read(self, conversation: Conversation, uri: str) -> tuple[str, str]:
+        if uri == "kiro://sessions":
+            found = (await listed(conversation, Nothing())).structured
+        elif uri == "kiro://agents":
+            agents = await known(conversation)
+            found = {"agents": agents, "count": len(agents)}
+        elif uri == "kiro://config":
+            found = _config(conversation)
+        else:
+            hint = f"there are {', '.join(one.uri for one in _ALL)}"
+            raise MissingError(Code.NOT_FOUND, f"there is nothing at {uri[:80]!a}", hint)
+        return "application/json", json.dumps(found, ensure_ascii=False)
+
+    async def changes(self, uri: str) -> AsyncIterator[None]:
+        """Sessions come and go; the rest is looked up when it is read."""
+        if uri != "kiro://sessions":
+            return
+        before = await self.app.store.get(kiro.open_sessions)
+        while True:
+            await self.app.fleet.news.wait()
+            now = await self.app.store.get(kiro.open_sessions)
+            if now != before:
+                before = now
+                yield None
+
+    async def list_changes(self) -> AsyncIterator[None]:
+        """Always the same three."""
+        for never in ():
+            yield never
+
+
+def _config(conversation: Conversation) -> dict[str, Any]:
+    try:
+        path = find_program(environment_of(conversation.client.environment))
+    except LampError:
+        path = None
+    return {
+        "kiro_cli": path,
+        "command": program.chat(None, resume=True),
+        "max_sessions": MOST_SESSIONS,
+        "max_tasks": MOST_TASKS,
+        "session_idle_seconds": IDLE_SECONDS,
+        "kill_grace_seconds": GRACE_SECONDS,
+        "max_message_bytes": LONGEST_MESSAGE,
+        "pool": {"enabled": False},
+    }

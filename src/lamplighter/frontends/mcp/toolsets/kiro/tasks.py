@@ -1,0 +1,209 @@
+"""kiro_chat_async, kiro_task_status, _cancel and _list; and kiro_pool_stats, though there is no pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.frontends.mcp.toolsets.kiro.chat import ACTS, OR_MADE, problem, say
+from lamplighter.frontends.mcp.toolsets.kiro.failures import failure
+from lamplighter.frontends.mcp.toolsets.kiro.sessions import SESSION
+from lamplighter.operations.operation import Nothing, Request, Result
+
+_PAGE = 128 << 10
+_TASK = "id of one of your tasks, task-<12 hex>"
+
+
+class ChatAsync(Request):
+    message: str = Field(description="what to say to kiro-cli")
+    session_id: str | None = Field(default=None, max_length=100, description=OR_MADE)
+
+
+class Begun(Result):
+    task_id: str
+    session_id: str
+    status: str
+    message: str
+
+
+async def chat_async(conversation: Conversation, request: ChatAsync) -> Answer:
+    turn = await say(conversation, "task", request.message, request.session_id)
+    said = f"{turn['task_id']} is {turn['status']}; follow it with kiro_task_status"
+    told = {name: turn[name] for name in ("task_id", "session_id", "status")}
+    return Answer({**told, "message": said}, said)
+
+
+class Status(Request):
+    task_id: str = Field(max_length=100, description=_TASK)
+    from_chunk_index: int = Field(default=0, ge=0, description="give only chunks from this index on")
+
+
+class TaskStatus(Result):
+    task_id: str
+    session_id: str
+    status: str = Field(description="pending, running, streaming, completed, failed or cancelled")
+    is_done: bool
+    new_chunks: list[str] = Field(description="an index always gives the same text")
+    new_content: str
+    next_chunk_index: int = Field(description="pass it as from_chunk_index next time")
+    total_chunks: int
+    result: dict[str, Any] | None = Field(default=None, description="content, session_id and timestamp, when completed")
+    error: dict[str, Any] | None = Field(
+        default=None, description="code, message and details, when failed or cancelled"
+    )
+
+
+async def status(conversation: Conversation, request: Status) -> Answer:
+    start = request.from_chunk_index
+    turn = await conversation.operate("get_kiro_turn", task_id=request.task_id, since=start)
+    new = _page(turn["chunks"])
+    told: dict[str, Any] = {
+        "task_id": turn["task_id"],
+        "session_id": turn["session_id"],
+        "status": turn["status"],
+        "is_done": turn["is_done"],
+        "new_chunks": new,
+        "new_content": "".join(new),
+        "next_chunk_index": start + len(new) if new else min(start, turn["total_chunks"]),
+        "total_chunks": turn["total_chunks"],
+        "result": None,
+        "error": None,
+    }
+    if turn["status"] == "completed":
+        told["result"] = {
+            "content": turn["content"],
+            "session_id": turn["session_id"],
+            "timestamp": turn["ended_at"],
+            "is_complete": True,
+        }
+    elif turn["is_done"]:
+        told["error"] = failure(problem(turn))[1]["error"]
+    return Answer(told, f"{turn['task_id']} is {turn['status']}, {len(new)} new chunks of {turn['total_chunks']}")
+
+
+def _page(chunks: list[str]) -> list[str]:
+    """As many as make a reasonable answer; the next call gets on from there."""
+    size, taken = 0, list[str]()
+    for chunk in chunks:
+        size += len(chunk)
+        if taken and size > _PAGE:
+            break
+        taken.append(chunk)
+    return taken
+
+
+class Cancel(Request):
+    task_id: str = Field(max_length=100, description=_TASK)
+
+
+class Cancelled(Result):
+    success: bool = Field(description="false when it was done before")
+    task_id: str
+    message: str
+
+
+async def cancel(conversation: Conversation, request: Cancel) -> Answer:
+    turn = await conversation.operate("cancel_kiro_task", task_id=request.task_id)
+    said = "cancelled, nothing of it is left" if turn["cancelled"] else f"it was {turn['status']} before"
+    return Answer({"success": turn["cancelled"], "task_id": turn["task_id"], "message": said}, said)
+
+
+class ListTasks(Request):
+    session_id: str | None = Field(default=None, max_length=100, description=f"only of this session: {SESSION}")
+    include_done: bool = Field(default=False, description="also those that are completed, failed or cancelled")
+
+
+class Task(Result):
+    task_id: str
+    session_id: str
+    status: str
+    is_done: bool
+    message: str = Field(description="what was said, its beginning")
+    created_at: str
+    ended_at: str | None
+    total_chunks: int
+
+
+class Tasks(Result):
+    tasks: list[Task]
+    count: int
+
+
+async def tasks(conversation: Conversation, request: ListTasks) -> Answer:
+    found = await conversation.operate("list_kiro_turns", session_id=request.session_id, done=request.include_done)
+    rows = [_task(turn) for turn in found["turns"]]
+    return Answer({"tasks": rows, "count": len(rows)}, f"{len(rows)} tasks")
+
+
+def _task(turn: dict[str, Any]) -> dict[str, Any]:
+    row = {name: turn[name] for name in Task.model_fields}
+    return {**row, "message": turn["message"][:200]}
+
+
+class Pool(Result):
+    enabled: bool
+
+
+async def pool(_: Conversation, __: Nothing) -> Answer:
+    return Answer({"enabled": False}, "there is no pool: each message is a process of its own")
+
+
+TOOLS = (
+    Tool(
+        "kiro_chat_async",
+        "Chat with Kiro in the background",
+        "Say something to kiro-cli and come back at once with a task_id; the work goes on whatever happens to this client. "
+        "Follow it with kiro_task_status, stop it with kiro_task_cancel. For a short answer use kiro_chat. It may read, "
+        "write and run anything in the session's folder. SESSION_BUSY while the session is at another message; the last "
+        "100 tasks are kept.",
+        ChatAsync,
+        Begun,
+        chat_async,
+        ACTS,
+    ),
+    Tool(
+        "kiro_task_status",
+        "Get Kiro task status",
+        "Look at one of your tasks: its state, what it has printed since from_chunk_index, and its result or error once it is "
+        "done. Chunks are given as kiro-cli printed them. Does not wait: call it again with next_chunk_index. All tasks: "
+        "kiro_task_list. NOT_FOUND for one that is not yours, or older than your last 100.",
+        Status,
+        TaskStatus,
+        status,
+        READS,
+    ),
+    Tool(
+        "kiro_task_cancel",
+        "Cancel Kiro task",
+        "Stop one of your tasks, or a chat under way: TERM to its whole process tree, 5 s, KILL, until nothing is left. What it "
+        "printed is kept; what it changed stays changed; its session stays open. success is false when it was done before. To "
+        "end the session too: kiro_session_end.",
+        Cancel,
+        Cancelled,
+        cancel,
+        Hints(read_only=False, destructive=True, idempotent=True),
+    ),
+    Tool(
+        "kiro_task_list",
+        "List Kiro tasks",
+        "List your tasks, chats and commands that are under way, the oldest first; with include_done also those that are done. "
+        "Without their text: that is kiro_task_status. Sessions: kiro_session_list.",
+        ListTasks,
+        Tasks,
+        tasks,
+        READS,
+    ),
+    Tool(
+        "kiro_pool_stats",
+        "Get Kiro pool statistics",
+        "Always {enabled: false}: each message runs in a process of its own and no pool is kept. Here for those who ask. What "
+        "runs now: kiro_task_list.",
+        Nothing,
+        Pool,
+        pool,
+        READS,
+    ),
+)

@@ -1,0 +1,31 @@
+"""The openclaw toolset: its four session tools, and the two that its users asked for, as translations onto the operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.errors import Code, ForbiddenError, LampError
+from lamplighter.frontends.mcp.toolset import Toolset, as_text
+from lamplighter.frontends.mcp.toolsets.openclaw.ending import CLEANUP, KILL
+from lamplighter.frontends.mcp.toolsets.openclaw.seeing import HISTORY, LIST
+from lamplighter.frontends.mcp.toolsets.openclaw.talking import SEND, SPAWN
+
+
+def failure(error: LampError) -> tuple[str, dict[str, Any]]:
+    """With openclaw's status beside the error: forbidden for what is not the caller's, timeout, else error."""
+    status = "forbidden" if isinstance(error, ForbiddenError) else "timeout" if error.code is Code.TIMEOUT else "error"
+    return as_text(error), {"status": status, "error": error.document()}
+
+
+TOOLSET = Toolset(
+    name="openclaw",
+    title="Lamplighter's openclaw tools",
+    instructions=(
+        "Sessions of agents on this machine. sessions_list gives keys; sessions_spawn starts a sub-agent, sessions_send talks to "
+        "it, sessions_history reads it; sessions_kill ends one and sessions_cleanup many, with every process that they started. "
+        "You act on your own sessions; anybody else's needs the operator."
+    ),
+    tools=(LIST, HISTORY, SEND, SPAWN, KILL, CLEANUP),
+    failure=failure,
+    implicit_approval=True,
+)

@@ -1,0 +1,320 @@
+"""Ending sessions: sessions_kill, sessions_cleanup."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.domain.plan import DEFAULT_SELECTION
+from lamplighter.domain.selection import Seen, Selection, parse_selection
+from lamplighter.domain.size import format_size
+from lamplighter.errors import ForbiddenError, LampError
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
+from lamplighter.frontends.mcp.toolsets.openclaw.keys import NAMESPACE, find, keys_of
+from lamplighter.frontends.mcp.toolsets.openclaw.rows import Entry, entries, fitting, status_of
+from lamplighter.operations.operation import Request, Result
+
+_OVER = ("finished", "idle", "inactive", "ended")
+"""Words of a filter that hold for a session that has ended and is still listed."""
+_LIVING = {"inactive": "idle"}
+_FREED = ("would_end", "would_remove", "ended", "removed")
+_ROOM = 50_000
+_KEPT_SHOWN = 20
+_SURVIVORS_SHOWN = 20
+
+
+class SessionsKill(Request):
+    sessionKey: str = Field(min_length=1, max_length=200, description="its key; also its id or name in Lamplighter")
+    force: bool = Field(
+        default=False, description="kill it even if it is active: working, waiting or not known to rest"
+    )
+
+
+class SessionsKilled(Result):
+    status: Literal["killed", "ending", "already_ended"] = Field(
+        description="killed: nothing of it is left; ending: something survives and is tried on, or it is your own session"
+    )
+    sessionKey: str
+    sessionId: str
+    how: str = Field(description="asked, terminated, killed, exited or lost")
+    processes: int = Field(description="that were ended, children of every kind with them")
+    guarantee: str = Field(description="how sure it is that nothing is left: kernel, tree or best_effort")
+    survivors: list[str] = Field(description="what is still alive; empty when killed")
+
+
+async def sessions_kill(conversation: Conversation, request: SessionsKill) -> Answer:
+    session = await find(conversation.app, request.sessionKey)
+    key = (await keys_of(conversation.app, [session]))[session.id][0]
+    told = await conversation.operate("kill_session", session=session.id, force=request.force, part="kill")
+    over = not session.alive
+    if told["state"] == "ended":
+        await conversation.operate("retire_sessions", namespace=NAMESPACE, names={session.id: key}, part="retire")
+    survivors = [f"{one.get('pid')} {one.get('command', '')}"[:120] for one in told["certificate"]["survivors"]]
+    status = "already_ended" if over else "killed" if told["state"] == "ended" else "ending"
+    answer: dict[str, Any] = {
+        "status": status,
+        "sessionKey": key,
+        "sessionId": session.id,
+        "how": told["how"],
+        "processes": len(told["certificate"]["processes"]),
+        "guarantee": told["certificate"]["guarantee"],
+        "survivors": survivors[:_SURVIVORS_SHOWN],
+    }
+    texts = {
+        "killed": f"{key} was killed, with {answer['processes']} processes; nothing of it is left",
+        "ending": f"{key} is being ended; {len(survivors)} processes are still alive",
+        "already_ended": f"{key} had ended before; it is not listed any more",
+    }
+    return Answer(answer, texts[status])
+
+
+class SessionsCleanup(Request):
+    filter: str | None = Field(
+        default=None,
+        max_length=900,
+        description="orphaned, inactive (rests), finished, leftovers, stuck, a key, or a pattern of keys such as cron:*; a comma "
+        "means both, a plus either; without it orphaned+finished+leftovers",
+    )
+    olderThan: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e8,
+        description="only those without a sign of life for so many minutes; filter must hold too",
+    )
+    dryRun: bool = Field(default=False, description="only say what would be ended; changes nothing")
+
+
+class CleanupRow(Result):
+    sessionKey: str
+    sessionId: str
+    outcome: Literal[
+        "would_end", "would_remove", "would_need_approval", "ended", "removed", "skipped", "survived", "failed",
+        "approval_needed", "forbidden",
+    ]  # fmt: skip
+    verdict: str
+    idleMinutes: float | None = Field(default=None, description="since its last sign of life")
+    processes: int = Field(default=0, description="that it frees")
+    memoryBytes: int = Field(default=0, description="resident memory that it frees")
+    reason: str | None = Field(
+        default=None, description="what the verdict rests on; why it was skipped, failed or refused"
+    )
+    approval: str | None = Field(default=None, description="the request that the operator can grant; then call again")
+
+
+class Freed(Result):
+    sessions: int
+    processes: int
+    memoryBytes: int
+
+
+class SessionsCleanedUp(Result):
+    dryRun: bool
+    count: int = Field(description="sessions that the filter found, yours and others'")
+    results: list[CleanupRow] = Field(description="one for each; as many as fit in 64 KiB")
+    omitted: int = Field(description="results that did not fit here; the acts were done for them too")
+    freed: Freed = Field(description="what was freed; of a dry run, what would be")
+    kept: list[str] = Field(description="what the filter found and is not touched, each with why")
+
+
+async def sessions_cleanup(conversation: Conversation, request: SessionsCleanup) -> Answer:
+    living, over = _selections((request.filter or "").strip() or DEFAULT_SELECTION)
+    found = await entries(conversation)
+    keys = {one.session.id: one.key for one in found}
+    seconds = None if request.olderThan is None else request.olderThan * 60
+    plan = await _plan(conversation, living, seconds, keys)
+    ended = [one for one in found if _is_over(conversation, one, over, keys, seconds)]
+    if request.dryRun:
+        rows = [_row(row, keys, "would_end") for row in plan["rows"]]
+        rows += [_over(one, "would_remove") for one in ended]
+        rows += [_foreign(one, keys, "would_need_approval", one["why"]) for one in _others(plan)]
+    else:
+        rows = await _carry_out(conversation, plan, ended, keys)
+    return _answer(request, plan, rows, keys)
+
+
+def _selections(words: str) -> tuple[Selection | None, Selection]:
+    """What the filter means among the living, if anything, and among those that have ended but are listed."""
+    groups = [[_as_key(word.strip()) for word in group.split(",")] for group in words.split("+")]
+    alive = [[_LIVING.get(word, word) for word in group] for group in groups if "ended" not in group]
+    over = [["ended" if word in _OVER else word for word in group] for group in groups]
+    return (parse_selection(_spelt(alive)) if alive else None), parse_selection(_spelt(over))
+
+
+def _as_key(word: str) -> str:
+    """agent:X is a program in our selections, and agent:X:… a key here: spelt so that it is read as a pattern of names."""
+    return f"[a]{word[1:]}" if word.startswith("agent:") and word.count(":") > 1 else word
+
+
+def _spelt(groups: list[list[str]]) -> str:
+    return "+".join(",".join(group) for group in groups)
+
+
+async def _plan(
+    conversation: Conversation, selection: Selection | None, seconds: float | None, keys: dict[str, str]
+) -> dict[str, Any]:
+    if selection is None:
+        return {"rows": [], "left_out": []}
+    return await conversation.operate(
+        "cleanup_sessions",
+        selection=str(selection),
+        older_than=None if seconds is None else f"{seconds:.3f}s",
+        known_as=keys,
+        reason="sessions_cleanup",
+        part="plan",
+    )
+
+
+def _is_over(
+    conversation: Conversation, one: Entry, over: Selection, keys: dict[str, str], seconds: float | None
+) -> bool:
+    if one.session.alive or not one.mine or (seconds is not None and one.quiet < seconds):
+        return False
+    named = {one.session.name: one.session.id, **{key: identifier for identifier, key in keys.items()}}
+    return over.matches(Seen(one.session, known_as=one.key), conversation.caller, named)
+
+
+async def _carry_out(
+    conversation: Conversation, plan: dict[str, Any], ended: list[Entry], keys: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The plan as it stands, each row looked at once more; then what is over; then the asking for others'."""
+    rows: list[dict[str, Any]] = []
+    if plan["rows"]:
+        done = 0
+
+        async def each(step: dict[str, Any]) -> None:
+            nonlocal done
+            done = step["done"]
+            await conversation.tell(done, step["total"], f"{keys.get(step['row']['id'])}: {step['row']['outcome']}")
+
+        applied = await conversation.operate("cleanup_sessions", apply=plan["plan"], part="apply", each=each)
+        rows = [_row(row, keys, row["outcome"]) for row in applied["rows"]]
+    if ended:
+        names = {one.session.id: one.key for one in ended}
+        told = await conversation.operate("retire_sessions", namespace=NAMESPACE, names=names, part="retire")
+        errors = {name: error["message"] for name, error in told["errors"].items()}
+        rows += [_over(one, "failed" if one.session.id in errors else "removed", errors) for one in ended]
+    for other in _others(plan):
+        rows.append(await _ask(conversation, other, keys))
+    return rows
+
+
+def _others(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in plan["left_out"] if one["foreign"]]
+
+
+async def _ask(conversation: Conversation, other: dict[str, Any], keys: dict[str, str]) -> dict[str, Any]:
+    """To end what is somebody else's takes the operator's word; with that, it is done here. It is refused when it is active."""
+    try:
+        told = await conversation.operate("kill_session", session=other["id"], part=f"kill-{other['id']}")
+    except LampError as error:
+        request = error.details.get("request")
+        outcome = "approval_needed" if request else "forbidden" if isinstance(error, ForbiddenError) else "failed"
+        return _foreign(other, keys, outcome, error.message, approval=request)
+    certificate = told["certificate"]
+    outcome = "ended" if told["state"] == "ended" else "survived"
+    return _foreign(other, keys, outcome, told["reason"], processes=len(certificate["processes"]))
+
+
+def _row(row: dict[str, Any], keys: dict[str, str], outcome: str) -> dict[str, Any]:
+    return {
+        "sessionKey": keys.get(row["id"], row["id"]),
+        "sessionId": row["id"],
+        "outcome": outcome,
+        "verdict": row["verdict"],
+        "idleMinutes": round(row["quiet_for"] / 60, 2),
+        "processes": row["processes"],
+        "memoryBytes": row["memory"],
+        "reason": (row["why"] if outcome in ("skipped", "failed", "survived") else "; ".join(row["evidence"]))[:300],
+    }
+
+
+def _over(one: Entry, outcome: str, errors: dict[str, str] | None = None) -> dict[str, Any]:
+    session = one.session
+    exit = session.ending.exit.words if session.ending and session.ending.exit else status_of(session)
+    return {
+        "sessionKey": one.key,
+        "sessionId": session.id,
+        "outcome": outcome,
+        "verdict": "ended",
+        "idleMinutes": round(one.quiet / 60, 2),
+        "processes": 0,
+        "memoryBytes": 0,
+        "reason": (errors or {}).get(session.id, f"it ended by itself: {exit}")[:300],
+    }
+
+
+def _foreign(other: dict[str, Any], keys: dict[str, str], outcome: str, why: str, **more: Any) -> dict[str, Any]:
+    told = {
+        "sessionKey": keys.get(other["id"], other["id"]),
+        "sessionId": other["id"],
+        "outcome": outcome,
+        "verdict": other["verdict"],
+        "reason": why[:300],
+        **more,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str, Any]], keys: dict[str, str]) -> Answer:
+    counted = [row for row in rows if row["outcome"] in ("would_end", "ended")]
+    gone = [row for row in rows if row["outcome"] in _FREED]
+    told = {row["sessionId"] for row in rows}
+    kept = [
+        f"{keys.get(one['id'], one['id'])}: {one['why']}"[:300]
+        for one in plan["left_out"]
+        if not one["foreign"] and one["id"] not in told
+    ]
+    freed = {
+        "sessions": len(gone),
+        "processes": sum(row.get("processes", 0) for row in counted),
+        "memoryBytes": sum(row.get("memoryBytes", 0) for row in counted),
+    }
+    shown = fitting(rows, _ROOM)
+    answer: dict[str, Any] = {
+        "dryRun": request.dryRun,
+        "count": len(rows),
+        "results": shown,
+        "omitted": len(rows) - len(shown),
+        "freed": freed,
+        "kept": kept[:_KEPT_SHOWN] + ([f"and {len(kept) - _KEPT_SHOWN} more"] if len(kept) > _KEPT_SHOWN else []),
+    }
+    verb = "would be" if request.dryRun else "were"
+    others = sum(1 for row in rows if row["outcome"] in ("approval_needed", "would_need_approval"))
+    text = (
+        f"{len(gone)} sessions {verb} ended or taken out of the list: {freed['processes']} processes, "
+        f"{format_size(freed['memoryBytes'])}; {len(kept)} kept"
+    )
+    return Answer(answer, text + (f"; {others} need the operator's approval" if others else ""))
+
+
+KILL = Tool(
+    "sessions_kill",
+    "Kill a session",
+    "Kill one session now, with every process that it started, also those that went to the background: TERM, 5 s, "
+    "then KILL until nothing is left, and that is checked. Its log and the record of it stay; the key is over for "
+    "good and the row leaves sessions_list. An active session (working, waiting, or not known to rest) is refused "
+    "with ACTIVE unless force is true. For many at once use sessions_cleanup. You may kill sessions that you started "
+    "and theirs, and your own; main, system and protected sessions and anybody else's are refused with or without "
+    "force: for others' the operator can approve, then call again. Fails with NOT_FOUND for a key that never was; of "
+    "one that has ended it says already_ended.",
+    SessionsKill,
+    SessionsKilled,
+    sessions_kill,
+    Hints(read_only=False, destructive=True, idempotent=True),
+)
+CLEANUP = Tool(
+    "sessions_cleanup",
+    "Clean up sessions",
+    "End all sessions of yours that match and are not active, each with every process that it started, and take ended "
+    "ones out of sessions_list. Acts at once; with dryRun it only says what it would do: look at that first. filter "
+    "and olderThan must both hold; without a filter: orphaned, finished and leftovers. Never touched: active, main, "
+    "system and protected sessions, those with people attached, your own and those above it. Others' sessions become "
+    "requests that the operator can approve (approval_needed), one result per session. Logs and records stay. For one "
+    "session, or an active one, use sessions_kill.",
+    SessionsCleanup,
+    SessionsCleanedUp,
+    sessions_cleanup,
+    Hints(read_only=False, destructive=True, idempotent=False),
+)

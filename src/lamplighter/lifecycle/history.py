@@ -1,0 +1,132 @@
+"""What was said in a session, from its log: what was typed, by size alone, and what was printed in between.
+
+Knows the log's frames; knows nothing of any agent's own transcript.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from lamplighter.domain.lines import plain
+from lamplighter.domain.session import Session
+from lamplighter.holder.log_reader import LogReader
+from lamplighter.holder.segments import GAP, INPUT, OUTPUT, STDERR, gap_said, segments
+from lamplighter.lifecycle.fleet import Fleet
+
+Role = Literal["user", "assistant", "tool", "system"]
+_LONGEST = 8 << 10  # of one message: what is longer goes on in the next
+_PAUSE = 30.0
+
+
+class Said(NamedTuple):
+    role: Role
+    text: str
+    at: float
+    size: int
+
+
+class Record(NamedTuple):
+    """`older`: messages before these; `lost`: bytes that are gone from the log; `kept`: whether there is a log at all."""
+
+    messages: list[Said]
+    older: int
+    lost: int
+    kept: bool
+
+
+class History:
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+
+    async def read(
+        self, session: Session, limit: int, offset: int, room: int, *, errors: bool, tail: int | None = None
+    ) -> Record:
+        """The newest messages but for `offset` of them, oldest first, at most so many and so many bytes."""
+        reading = self.fleet.reading(session.id)
+        since = max(0, reading.offset - tail) if reading and tail else 0
+        folder = self.fleet.folder(session.id)
+        return await asyncio.to_thread(_read, folder, session, since, limit, offset, room, errors)
+
+
+def _read(folder: str, session: Session, since: int, limit: int, offset: int, room: int, errors: bool) -> Record:
+    newest: deque[Said] = deque(maxlen=limit + offset)
+    lost = count = 0
+    for one in _messages(folder, since):
+        if isinstance(one, int):
+            lost += one
+        elif errors or one.role != "tool":
+            newest.append(one)
+            count += 1
+    end = _ending(session)
+    if end is not None:
+        newest.append(end)
+        count += 1
+    wanted = list(newest)[: len(newest) - offset] if offset else list(newest)
+    taken: list[Said] = []
+    for one in reversed(wanted[-limit:]):
+        room -= len(json.dumps(one.text)) + 100
+        if room < 0 and taken:
+            break
+        taken.append(one)
+    older = max(0, count - min(offset, count) - len(taken))
+    return Record(taken[::-1], older, lost, bool(segments(folder)))
+
+
+def _messages(folder: str, since: int) -> Iterator[Said | int]:
+    """In the order of the log; a number is that many bytes that are lost."""
+    held, began, last = bytearray(), 0.0, 0.0
+    role: Role = "assistant"
+    with LogReader(folder) as reader:
+        for frame in reader.frames(since):
+            if frame.kind == OUTPUT:
+                now: Role = "tool" if frame.stream == STDERR else "assistant"
+                if held and (now != role or frame.time - last >= _PAUSE):
+                    yield _printed(role, held, began)
+                    held = bytearray()
+                if not held:
+                    role, began = now, frame.time
+                held += frame.payload
+                last = frame.time
+                while len(held) >= _LONGEST:
+                    cut = _cut(held)
+                    yield _printed(role, held[:cut], began)
+                    del held[:cut]
+                    began = frame.time
+            elif frame.kind in (INPUT, GAP):
+                if held:
+                    yield _printed(role, held, began)
+                    held = bytearray()
+                yield _typed(frame.payload, frame.time) if frame.kind == INPUT else gap_said(frame.payload)[0]
+    if held:
+        yield _printed(role, held, began)
+
+
+def _cut(held: bytearray) -> int:
+    """Where a long message ends: after a line, else between two characters."""
+    cut = held.rfind(b"\n", 0, _LONGEST) + 1
+    if cut:
+        return cut
+    return next((at for at in range(_LONGEST - 1, _LONGEST - 4, -1) if held[at] & 0xC0 != 0x80), _LONGEST)
+
+
+def _printed(role: Role, data: bytes | bytearray, at: float) -> Said:
+    return Said(role, plain(bytes(data)), at, len(data))
+
+
+def _typed(payload: bytes, at: float) -> Said:
+    note = json.loads(payload)
+    size, by = int(note.get("size") or 0), str(note.get("by") or "somebody")
+    return Said("user", f"[{size} bytes, typed by {by}; what is typed is not kept]", at, size)
+
+
+def _ending(session: Session) -> Said | None:
+    ending = session.ending
+    if ending is None:
+        return None
+    exit = f"; {ending.exit.words}" if ending.exit else ""
+    why = f": {ending.reason}" if ending.reason else ""
+    return Said("system", f"[it has ended: {ending.how.value} by {ending.by}{why}{exit}]", ending.at, 0)

@@ -1,0 +1,170 @@
+"""Sessions of kiro-cli that last longer than any process of theirs: what became of their turns, and which have ended.
+
+Knows turns and the runs behind them; knows nothing of who may, or of tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from lamplighter.agents import kiro as program
+from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, KiroSession, Turn, TurnKind, TurnState
+from lamplighter.domain.permission import DAEMON
+from lamplighter.domain.session import Session
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.patrol import PATROL
+from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.transcription import Said, transcribe
+from lamplighter.store import events, kiro, sessions
+
+log = logging.getLogger(__name__)
+_KEPT_SECONDS = 7 * 86400.0
+LIMIT_PASSED = "limit"
+_ENDED = "its session was ended in the middle of it"
+
+
+class Kiro:
+    def __init__(self, fleet: Fleet, undertaker: Undertaker, tasks: Tasks) -> None:
+        self.fleet = fleet
+        self.store = fleet.store
+        self.undertaker = undertaker
+        self.tasks = tasks
+        self.beginning: dict[str, asyncio.Event] = {}  # turns whose run is being started now
+
+    def home(self, session: str) -> str:
+        """Where this session's conversation is kept, apart from all others."""
+        return f"{self.fleet.settings.home.state}/kiro/{session}"
+
+    async def resume(self) -> None:
+        """After a crash: what was to be stopped is stopped."""
+        for turn in await self.store.read(kiro.undone):
+            run = await self.run_of(turn)
+            if turn.stopped and run is not None and run.alive:
+                self.tasks.begin(self._stop(run, turn), f"stop of {turn.id}")
+        await self.store.write(lambda db: kiro.forget_before(db, self.fleet.clock.now() - _KEPT_SECONDS))
+
+    async def _stop(self, run: Session, turn: Turn) -> None:
+        reason = f"{turn.id} {turn.stopped}"
+        await self.undertaker.end(run, DAEMON, reason, grace=GRACE_SECONDS, ask=False, key=f"{turn.key}/stop")
+        await self.settle(turn)
+
+    async def run_of(self, turn: Turn) -> Session | None:
+        """The session of ours that this turn is; None when it never came to be."""
+        found = await self.store.get(lambda db: sessions.by_key(db, turn.key))
+        return await self.fleet.now(found) if found is not None else None
+
+    @contextmanager
+    def starting(self, turn: str) -> Generator[None]:
+        """While its run is being started."""
+        event = self.beginning[turn] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self.beginning[turn]
+            event.set()
+
+    async def begun(self, turn: Turn) -> None:
+        """Once its run has been started, or could not be."""
+        event = self.beginning.get(turn.id)
+        if event is not None:
+            await event.wait()
+
+    # -- what became of turns
+
+    async def settle(self, turn: Turn) -> Turn:
+        """The turn as it is now. One whose run has ended is written down for good, once."""
+        if turn.done:
+            return turn
+        run = await self.run_of(turn)
+        if run is None:
+            return turn
+        said = await asyncio.to_thread(transcribe, self.fleet.folder(run.id), ended=not run.alive)
+        if run.alive:
+            state = TurnState.STREAMING if said.chunks else TurnState.RUNNING
+            return replace(turn, state=state, chunks=said.chunks, errors=said.errors)
+        # Read once more: the wish to stop it is written before the act, so it is there by now if it was the cause.
+        turn = await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or turn
+        if turn.done:
+            return turn
+        done = _outcome(turn, run, said)
+        if await self.finish(done):
+            return done
+        return await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or done
+
+    async def finish(self, done: Turn) -> bool:
+        def write(db: sqlite3.Connection) -> bool:
+            if not kiro.finish_turn(db, done):
+                return False
+            at = done.ended_at or self.fleet.clock.now()
+            kiro.touch(db, done.session, at)
+            if done.kind is not TurnKind.COMMAND and done.state is TurnState.COMPLETED:
+                kiro.remark(db, done, "assistant", done.content, at)
+            return True
+
+        return await self.store.write(write)
+
+    async def sweep(self) -> None:
+        """Bring up to date whoever's it is: turns that are over, and sessions that nobody has spoken to for too long."""
+        for turn in await self.store.read(kiro.undone):
+            await self.settle(turn)
+        now = self.fleet.clock.now()
+        for session in await self.store.get(kiro.open_sessions):
+            if now - session.last_active > IDLE_SECONDS:
+                await self._expire(session, now)
+
+    async def _expire(self, session: KiroSession, now: float) -> None:
+        def write(db: sqlite3.Connection) -> bool:
+            if kiro.undone_of(db, session.id) is not None:
+                return False
+            if not kiro.end_session(db, session, now, "idle", None):
+                return False
+            events.append(db, now, None, PATROL.name, "kiro session ended", kiro=session.id, why="idle")
+            return True
+
+        if await self.store.write(write):
+            self.fleet.announce()
+            await self.forget_home(session.id)
+
+    async def abandon(self, session: str) -> None:
+        """A turn that was interrupted before its run began, and that nobody has come back for, keeps its session no more."""
+        turn = await self.store.get(lambda db: kiro.undone_of(db, session))
+        if turn is None or turn.id in self.beginning or await self.run_of(turn) is not None:
+            return
+        state = TurnState.CANCELLED if turn.stopped else TurnState.FAILED
+        failure = "it was interrupted before it began; nothing was run"
+        await self.finish(replace(turn, state=state, ended_at=self.fleet.clock.now(), failure=failure))
+
+    async def forget_home(self, session: str) -> None:
+        await asyncio.to_thread(shutil.rmtree, self.home(session), ignore_errors=True)
+
+    async def forget_conversation(self, session: str) -> None:
+        await asyncio.to_thread(program.forget_conversation, self.home(session))
+
+
+def _outcome(turn: Turn, run: Session, said: Said) -> Turn:
+    ending = run.ending
+    code = run.exit.code if run.exit else None
+    at = ending.at if ending else run.ended_at
+    done = replace(turn, ended_at=at or turn.created_at, chunks=said.chunks, errors=said.errors, exit_code=code)
+    if turn.stopped:
+        return replace(done, state=TurnState.CANCELLED, failure=_ENDED if turn.stopped == "ended" else "cancelled")
+    if code == 0 and (ending is None or ending.by == "itself"):
+        return replace(done, state=TurnState.COMPLETED)
+    if ending is not None and ending.by == PATROL.name:
+        return replace(done, state=TurnState.FAILED, failure=f"{LIMIT_PASSED}: {ending.reason}")
+    return replace(done, state=TurnState.FAILED, failure=_why(run))
+
+
+def _why(run: Session) -> str:
+    if run.ending is not None and run.ending.by != "itself":
+        return f"it was ended by {run.ending.by}: {run.ending.reason or run.ending.how.value}"
+    if run.exit is None or (run.exit.code is None and run.exit.signal is None):
+        return "it ended where nobody saw how"
+    return f"it died by {run.exit.signal}" if run.exit.signal else f"it ended with status {run.exit.code}"

@@ -1,0 +1,55 @@
+"""What was said in a session, as far as its log shows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import moment
+
+
+class ReadHistory(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+    limit: int = Field(default=100, ge=1, le=1000, description="at most this many messages, the newest")
+    offset: int = Field(default=0, ge=0, le=1_000_000, description="leave out this many of the newest")
+    errors: bool = Field(default=True, description="also what it printed on its standard error")
+    tail: int | None = Field(default=None, ge=1, description="look at no more than this many bytes of output, the last")
+    max_bytes: int = Field(default=1 << 20, ge=1024, le=8 << 20, description="bytes of text at most")
+
+
+class Message(Result):
+    role: Literal["user", "assistant", "tool", "system"] = Field(
+        description="user: something was typed; assistant: its output; tool: its standard error; system: what became of it"
+    )
+    text: str
+    at: str
+    size: int = Field(description="bytes that were typed or printed")
+
+
+class History(Result):
+    id: str
+    messages: list[Message] = Field(description="oldest first")
+    older: int = Field(description="how many more there are before these")
+    lost: int = Field(description="bytes of output that rotation or a full disk took")
+    kept: bool = Field(description="whether there is a log of it (still)")
+
+
+@operation(command=None, group="sessions")
+async def read_history(call: Call, request: ReadHistory) -> History:
+    """What was typed and printed, as messages. The text that was typed is never kept: only how much, and by whom."""
+    session = await call.app.find(request.session)
+    found = await call.app.history.read(
+        session, request.limit, request.offset, request.max_bytes, errors=request.errors, tail=request.tail
+    )
+    return History(
+        id=session.id,
+        messages=[
+            Message(role=one.role, text=one.text, at=moment(one.at) or "", size=one.size) for one in found.messages
+        ],
+        older=found.older,
+        lost=found.lost,
+        kept=found.kept,
+    )

@@ -1,0 +1,433 @@
+"""Sessions of kiro-cli: made, chosen, spoken to, cleared and ended. On no command line: the kiro tools are made from these.
+
+A session belongs to whoever made it, and nobody else sees it. Each turn is a session of ours, started and killed as any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from typing import Literal
+
+from pydantic import Field
+
+from lamplighter.agents import kiro as program
+from lamplighter.domain.kiro import (
+    GRACE_SECONDS,
+    IDLE_SECONDS,
+    LONGEST_MESSAGE,
+    MOST_SESSIONS,
+    MOST_TASKS,
+    KiroSession,
+    Turn,
+    TurnKind,
+    TurnState,
+    new_session_id,
+    new_task_id,
+)
+from lamplighter.domain.permission import Act
+from lamplighter.errors import (
+    Code,
+    ConflictError,
+    InputError,
+    LampError,
+    MissingError,
+    SurvivorsError,
+    UnavailableError,
+)
+from lamplighter.operations.call import Call
+from lamplighter.operations.end import KillSession, kill_session
+from lamplighter.operations.kiro_views import KiroSessionView, KiroTurnView, session_view, turn_view
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.start import StartSession, start_session
+from lamplighter.store import events, kiro
+
+_USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class CreateKiroSession(Request):
+    agent: str | None = Field(default=None, max_length=200, description="the agent to talk to; Kiro's own by default")
+    working_directory: str | None = Field(default=None, description="the folder it works in")
+    environment: dict[str, str] | None = Field(
+        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
+    )
+
+
+@operation(command=None, group="sessions", changes=True)
+async def create_kiro_session(call: Call, request: CreateKiroSession) -> KiroSessionView:
+    """Make a session of kiro-cli, the active one of its caller from now on. It runs nothing until it is spoken to."""
+    await call.app.allowed(call.caller, Act.START)
+    if call.repeated:
+        again = await call.app.store.get(lambda db: kiro.session_by_key(db, call.caller.name, call.key))
+        if again is not None and again.ended_at is None:
+            return session_view(again, await _active(call))
+    find_program(environment_of(request.environment))
+    folder = _check_folder(request.working_directory)
+    await call.app.kiro.sweep()
+    made = _new(call, request.agent or None, folder)
+    await call.app.store.write(lambda db: _insert(db, made))
+    call.app.fleet.announce()
+    return session_view(made, made.id)
+
+
+class OneKiroSession(Request):
+    session_id: str = Field(max_length=100, description="the session")
+
+
+class ChosenKiroSession(Result):
+    session_id: str
+    active: str | None = Field(description="the caller's active session now")
+
+
+@operation(command=None, group="sessions", changes=True)
+async def switch_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiroSession:
+    """Make a session of kiro-cli its caller's active one: what is said to no session in particular goes there."""
+    await call.app.kiro.sweep()
+    now, owner = call.app.clock.now(), call.caller.name
+
+    def write(db: sqlite3.Connection) -> None:
+        found = _mine(db, owner, request.session_id)
+        kiro.activate(db, owner, found.id)
+        kiro.touch(db, found.id, now)
+
+    await call.app.store.write(write)
+    return ChosenKiroSession(session_id=request.session_id, active=request.session_id)
+
+
+@operation(command=None, group="sessions", changes=True)
+async def end_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiroSession:
+    """End a session of kiro-cli with all that runs in it: TERM, five seconds, KILL. The oldest left becomes the active one."""
+    app, owner = call.app, call.caller.name
+    ended = await app.store.get(lambda db: kiro.session_by_key(db, owner, call.key)) if call.repeated else None
+    if ended is None or ended.ended_at is None:
+        await app.kiro.sweep()
+        ended = await app.store.get(lambda db: _mine(db, owner, request.session_id))
+    turn = await app.store.get(lambda db: kiro.undone_of(db, request.session_id))
+    await _may_stop(call, turn)
+    now = app.clock.now()
+
+    def write(db: sqlite3.Connection) -> Turn | None:
+        running = kiro.undone_of(db, ended.id)  # it may have begun since
+        if running is not None:
+            kiro.stop_turn(db, running.id, "ended")
+        if kiro.end_session(db, ended, now, "asked", call.key):
+            events.append(db, now, None, owner, "kiro session ended", kiro=ended.id, why="asked")
+        return running
+
+    running = await app.store.write(write)
+    app.fleet.announce()
+    if running is not None:
+        await _stop(call, running, f"{ended.id} was ended")
+        await app.kiro.abandon(ended.id)
+    await app.kiro.forget_home(ended.id)
+    return ChosenKiroSession(session_id=ended.id, active=await _active(call))
+
+
+class ClearKiroSession(Request):
+    session_id: str | None = Field(default=None, max_length=100, description="the session; the active one by default")
+    conversation: bool = Field(description="also what kiro-cli itself remembers, not only the history kept here")
+
+
+@operation(command=None, group="sessions", changes=True)
+async def clear_kiro_session(call: Call, request: ClearKiroSession) -> ChosenKiroSession:
+    """Forget the history of a session of kiro-cli; with conversation also what kiro-cli remembers of it."""
+    await call.app.kiro.sweep()
+    now, owner = call.app.clock.now(), call.caller.name
+
+    def write(db: sqlite3.Connection) -> KiroSession:
+        found = _chosen(db, owner, request.session_id)
+        busy = kiro.undone_of(db, found.id)
+        if request.conversation and busy is not None:
+            raise _busy(found, busy)
+        kiro.clear_history(db, found.id)
+        kiro.touch(db, found.id, now, turns=0 if request.conversation else None)
+        events.append(db, now, None, owner, "kiro session cleared", kiro=found.id, conversation=request.conversation)
+        return found
+
+    found = await call.app.store.write(write)
+    call.app.fleet.announce()
+    if request.conversation:
+        await call.app.kiro.forget_conversation(found.id)
+    return ChosenKiroSession(session_id=found.id, active=await _active(call))
+
+
+class StartKiroTurn(Request):
+    message: str = Field(description="what kiro-cli reads on its standard input")
+    session_id: str | None = Field(
+        default=None, max_length=100, description="the session; by default the active one, or a new one"
+    )
+    kind: Literal["chat", "task", "command"] = Field(default="task", description="what it is for")
+    cwd: str | None = Field(default=None, description="the folder of a session that has to be made")
+    environment: dict[str, str] | None = Field(
+        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
+    )
+
+
+@operation(command=None, group="sessions", changes=True)
+async def start_kiro_turn(call: Call, request: StartKiroTurn) -> KiroTurnView:
+    """Say something to a session of kiro-cli: one process tree, a session of ours, which reads it and ends by itself.
+
+    Comes back as soon as it runs. One turn at a time: a session that is at one is busy.
+    """
+    app = call.app
+    await app.allowed(call.caller, Act.START)
+    environment = environment_of(request.environment)
+    known = await app.store.get(lambda db: kiro.turn_by_key(db, call.key)) if call.repeated else None
+    if known is None:
+        _check_message(request)
+        find_program(environment)
+    identifier = known.id if known else new_task_id()
+    with app.kiro.starting(identifier):
+        turn = known or await _begin(call, request, identifier)
+        if not turn.done:
+            await _run(call, turn, environment)
+    turn = await app.store.get(lambda db: kiro.turn(db, identifier, turn.owner)) or turn
+    if turn.stopped:  # by somebody who came while it was starting
+        await _stop(call, turn, f"{turn.id} {turn.stopped}")
+        await app.kiro.abandon(turn.session)
+        turn = await app.store.get(lambda db: kiro.turn(db, identifier, turn.owner)) or turn
+    run = await app.kiro.run_of(turn)
+    return turn_view(await app.kiro.settle(turn), run)
+
+
+async def _begin(call: Call, request: StartKiroTurn, identifier: str) -> Turn:
+    """The intent, in one transaction: from here on the session is busy."""
+    await call.app.kiro.sweep()
+    owner, now = call.caller.name, call.app.clock.now()
+    folder = _check_folder(request.cwd) if request.session_id is None else ""
+    at = request.session_id or await _active(call)
+    if at is not None:
+        await call.app.kiro.abandon(at)
+
+    def write(db: sqlite3.Connection) -> Turn:
+        if request.session_id is None and kiro.active(db, owner) is None:
+            _insert(db, _new(call, None, folder))
+        session = _chosen(db, owner, request.session_id)
+        busy = kiro.undone_of(db, session.id)
+        if busy is not None:
+            raise _busy(session, busy)
+        if not kiro.make_room(db, owner, MOST_TASKS):
+            raise ConflictError(
+                Code.TOO_MANY, f"{owner} has {MOST_TASKS} tasks that are not done", "cancel some, or wait for them"
+            )
+        kind, resumes = TurnKind(request.kind), session.turns > 0
+        turn = Turn(identifier, session.id, owner, kind, request.message, resumes, call.key, now)
+        kiro.insert_turn(db, turn)
+        kiro.touch(db, session.id, now, turns=session.turns + 1)
+        if kind is not TurnKind.COMMAND:
+            kiro.remark(db, turn, "user", request.message, now)
+        return turn
+
+    return await call.app.store.write(write)
+
+
+async def _run(call: Call, turn: Turn, environment: dict[str, str]) -> None:
+    """Start its process and give it all that it is to read. What cannot start was never said."""
+    app = call.app
+    session = await app.store.get(lambda db: kiro.session(db, turn.session, turn.owner))
+    if session is None:
+        return
+    home = app.kiro.home(session.id)
+    try:
+        await asyncio.to_thread(program.make_home, home, environment)
+        started = await start_session(call, _orders(session, turn, home, environment))
+    except (LampError, OSError) as error:
+        problem = error if isinstance(error, LampError) else _no_home(home, error)
+        # Ended while it started, or nobody can say: then there is something to tell of.
+        if problem.code not in (Code.ENDED, Code.OUTCOME_UNKNOWN) and await app.kiro.run_of(turn) is None:
+            await app.store.write(lambda db: _take_back(db, turn, session.turns - 1))
+        raise problem from error
+    run = await app.find(started.model_dump()["id"])
+    await app.speech.feed(run, turn.message, call.caller, f"{call.key}/input")
+
+
+def _orders(session: KiroSession, turn: Turn, home: str, environment: dict[str, str]) -> StartSession:
+    return StartSession(
+        command=program.chat(session.agent, resume=turn.resumes),
+        name=f"kiro:{turn.id}",
+        cwd=session.working_directory,
+        environment={**environment, program.HOME: home},
+        headless=True,
+        idle_limit=f"{IDLE_SECONDS:.0f}s",
+    )
+
+
+def _no_home(home: str, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        Code.DISK_FULL, f"{home} cannot be written: {error.strerror}", "make room on the disk and try again"
+    )
+
+
+class CancelKiroTask(Request):
+    task_id: str = Field(max_length=100, description="the task")
+
+
+class CancelledKiroTask(KiroTurnView):
+    cancelled: bool = Field(description="false when it was done before")
+
+
+@operation(command=None, group="sessions", changes=True)
+async def cancel_kiro_task(call: Call, request: CancelKiroTask) -> CancelledKiroTask:
+    """Cancel a task of kiro-cli: TERM, five seconds, KILL, until nothing of its process tree is left. Its session stays."""
+    app, owner = call.app, call.caller.name
+    turn = await app.store.get(lambda db: kiro.turn(db, request.task_id, owner))
+    if turn is None:
+        raise no_task(request.task_id)
+    turn = await app.kiro.settle(turn)
+    if not turn.done:
+        await _may_stop(call, turn)
+        await app.store.write(lambda db: kiro.stop_turn(db, request.task_id, "cancelled"))
+        await _stop(call, turn, f"{turn.id} was cancelled")
+        await app.kiro.abandon(turn.session)
+    turn = await app.store.get(lambda db: kiro.turn(db, request.task_id, owner)) or turn
+    shown = turn_view(turn, await app.kiro.run_of(turn))
+    return CancelledKiroTask(**shown.model_dump(), cancelled=turn.state is TurnState.CANCELLED)
+
+
+async def _may_stop(call: Call, turn: Turn | None) -> None:
+    """FORBIDDEN before anything is written, when its run may not be killed: people are attached to it."""
+    run = await call.app.kiro.run_of(turn) if turn is not None else None
+    if run is not None and run.alive:
+        await call.app.permitted(call, Act.KILL, run.id)
+
+
+async def _stop(call: Call, turn: Turn, reason: str) -> None:
+    """Until nothing of it is left; SURVIVORS when something is."""
+    await call.app.kiro.begun(turn)
+    run = await call.app.kiro.run_of(turn)
+    if run is not None and run.alive:
+        wish = KillSession(session=run.id, force=True, grace=f"{GRACE_SECONDS:.0f}s", reason=reason)
+        ended = (await kill_session(call, wish)).model_dump()
+        if ended["state"] != "ended":
+            left = ended["certificate"]["survivors"]
+            raise SurvivorsError(
+                Code.SURVIVORS, f"{len(left)} of its processes are still alive", f"lamp show {run.id}", survivors=left
+            )
+    await call.app.kiro.settle(turn)
+
+
+# -- checks
+
+
+def environment_of(given: dict[str, str] | None) -> dict[str, str]:
+    """The client's; where it has none here, as over HTTP, the daemon's own place."""
+    if given is not None:
+        return given
+    return {"PATH": os.environ.get("PATH", _USUAL_PATH), "HOME": os.path.expanduser("~")}
+
+
+def find_program(environment: dict[str, str]) -> str:
+    found = shutil.which(program.COMMAND, path=environment.get("PATH", _USUAL_PATH))
+    if found is None:
+        raise InputError(
+            Code.NO_SUCH_PROGRAM,
+            "there is no kiro-cli on the PATH",
+            "install Kiro's command line, or start lamp mcp with a PATH that has it; nothing was run",
+        )
+    return found
+
+
+def no_task(identifier: str) -> MissingError:
+    return MissingError(
+        Code.NOT_FOUND, f"there is no task {identifier[:60]!a}", "kiro_task_list lists yours", task_id=identifier
+    )
+
+
+def _check_folder(folder: str | None) -> str:
+    if folder is None or not os.path.isabs(folder) or not os.path.isdir(folder):
+        raise InputError(
+            Code.NO_SUCH_FOLDER,
+            f"there is no folder {(folder or '')[:200]!a}",
+            "give working_directory as the full path of a folder that exists",
+        )
+    return folder
+
+
+def _check_message(request: StartKiroTurn) -> None:
+    field = "command" if request.kind == "command" else "message"
+    text, problem = request.message, None
+    if not text.strip():
+        problem = "is empty"
+    elif len(text.encode(errors="replace")) > LONGEST_MESSAGE:
+        problem = f"has more than {LONGEST_MESSAGE} bytes"
+    elif "\0" in text or not _encodable(text):
+        problem = "has characters in it that no program can read"
+    elif field == "command" and (not text.startswith("/") or "\n" in text.strip()):
+        problem = "is no single slash command"
+    if problem:
+        hint = "give one such as /help" if field == "command" else "say something that kiro-cli can read"
+        raise InputError(Code.BAD_INPUT, f"the {field} {problem}", hint, field=field)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# -- in a transaction
+
+
+def _new(call: Call, agent: str | None, folder: str) -> KiroSession:
+    now = call.app.clock.now()
+    return KiroSession(new_session_id(), call.caller.name, agent, folder, now, now, key=call.key)
+
+
+def _insert(db: sqlite3.Connection, made: KiroSession) -> None:
+    count = len(kiro.open_sessions(db, made.owner))
+    if count >= MOST_SESSIONS:
+        raise ConflictError(
+            Code.TOO_MANY, f"{count} sessions are open, and {MOST_SESSIONS} may be", "end one first: kiro_session_end"
+        )
+    kiro.insert_session(db, made)
+    kiro.activate(db, made.owner, made.id)
+    events.append(db, made.created_at, None, made.owner, "kiro session", kiro=made.id, cwd=made.working_directory)
+
+
+def _take_back(db: sqlite3.Connection, turn: Turn, turns: int) -> None:
+    kiro.delete_turn(db, turn.id)
+    kiro.touch(db, turn.session, turn.created_at, turns=max(0, turns))
+
+
+def _mine(db: sqlite3.Connection, owner: str, identifier: str) -> KiroSession:
+    found = kiro.session(db, identifier, owner)
+    if found is None:
+        raise no_session(identifier)
+    return found
+
+
+def _chosen(db: sqlite3.Connection, owner: str, identifier: str | None) -> KiroSession:
+    """The one that is named, or the active one."""
+    wanted = identifier if identifier is not None else kiro.active(db, owner)
+    if wanted is None:
+        raise MissingError(
+            Code.NOT_FOUND, "no session is active", "make one with kiro_session_create", session_id=identifier
+        )
+    return _mine(db, owner, wanted)
+
+
+def no_session(identifier: str) -> MissingError:
+    return MissingError(
+        Code.NOT_FOUND,
+        f"there is no session {identifier[:60]!a} of yours",
+        f"kiro_session_list lists those there are; one that is idle for {IDLE_SECONDS:.0f} s ends",
+        session_id=identifier,
+    )
+
+
+def _busy(session: KiroSession, turn: Turn) -> ConflictError:
+    return ConflictError(
+        Code.ACTIVE,
+        f"{session.id} is at {turn.id} and takes one message at a time",
+        f"wait for it, cancel it with kiro_task_cancel {turn.id}, or use another session",
+        session_id=session.id,
+        task_id=turn.id,
+    )
+
+
+async def _active(call: Call) -> str | None:
+    return await call.app.store.get(lambda db: kiro.active(db, call.caller.name))

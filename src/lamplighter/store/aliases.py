@@ -1,0 +1,64 @@
+"""Queries about aliases: what others call a session. Each caller's names are a namespace of their own: openclaw, kiro, tmux.
+
+A name is never given again to another session where it was given before, unless it was ended (`until`) in between and its
+namespace gives names again, as tmux does.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+_MANY = 500  # how many questions one query may carry
+
+
+def give(db: sqlite3.Connection, namespace: str, value: str, session: str, at: float, *, again: bool = False) -> bool:
+    """The session is known by this from now on; False when it is another's. With `again`, one that was ended can be given."""
+    free = "AND until IS NULL" if again else ""
+    taken = db.execute(
+        f"SELECT session FROM aliases WHERE namespace = ? AND value = ? AND session <> ? {free}",
+        (namespace, value, session),
+    )
+    if taken.fetchone() is not None:
+        return False
+    db.execute(
+        "INSERT INTO aliases (namespace, value, session, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (namespace, value, session, at),
+    )
+    return True
+
+
+def find(db: sqlite3.Connection, namespace: str, value: str) -> str | None:
+    """The id of the session that is known by this: the one that has it now, else the last that had."""
+    row = db.execute(
+        "SELECT session FROM aliases WHERE namespace = ? AND value = ? ORDER BY until IS NOT NULL, at DESC LIMIT 1",
+        (namespace, value),
+    ).fetchone()
+    return str(row[0]) if row else None
+
+
+def of_sessions(db: sqlite3.Connection, namespace: str, sessions: Iterable[str]) -> dict[str, tuple[str, float | None]]:
+    """What each is known by, the newest where there are several, and until when."""
+    found: dict[str, tuple[str, float | None]] = {}
+    asked = list(sessions)
+    for begin in range(0, len(asked), _MANY):
+        part = asked[begin : begin + _MANY]
+        rows = db.execute(
+            "SELECT session, value, until FROM aliases WHERE namespace = ? AND session IN "
+            f"({', '.join('?' * len(part))}) ORDER BY at",
+            (namespace, *part),
+        )
+        found |= {row["session"]: (row["value"], row["until"]) for row in rows.fetchall()}
+    return found
+
+
+def end(db: sqlite3.Connection, namespace: str, session: str, at: float) -> None:
+    """The session is not known by its names in this namespace any more; that it was stays on record."""
+    db.execute(
+        "UPDATE aliases SET until = ? WHERE namespace = ? AND session = ? AND until IS NULL", (at, namespace, session)
+    )
+
+
+def forget(db: sqlite3.Connection, session: str) -> None:
+    """Only for a session that never started."""
+    db.execute("DELETE FROM aliases WHERE session = ?", (session,))
