@@ -48,7 +48,9 @@ class SessionResources:
     async def read(self, conversation: Conversation, uri: str) -> tuple[str, str]:
         session, output = _parse(uri)
         if output:
-            found = await conversation.operate("read_output", session=session, mode="screen", lines=_LINES, limit=_BYTES)
+            found = await conversation.operate(
+                "read_output", session=session, mode="screen", lines=_LINES, limit=_BYTES
+            )
             return "text/plain", found["text"]
         found = await conversation.operate("get_session", session=session)
         return "application/json", json.dumps(detailed(found), ensure_ascii=False)
