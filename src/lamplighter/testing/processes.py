@@ -58,7 +58,7 @@ def none_left(token: str) -> bool:
     return not any(marked(token) for _ in range(_QUIET_SCANS))
 
 
-def wait_until(predicate: Callable[[], object], timeout: float = 10.0) -> bool:
+def wait_until(predicate: Callable[[], object], timeout: float = 30.0) -> bool:
     """Wait for a condition; whether it came true in time. Looks often at first, then less often."""
     deadline = time.monotonic() + timeout
     pause = 0.001

@@ -120,14 +120,14 @@ def test_a_granted_request_is_carried_out_once_and_as_it_was_asked(lit: Engine) 
 
 
 @pytest.mark.parametrize(
-    "words", [["approve"], ["approve", "ap-0000", "--yes"], ["token", "create", "mine"], ["down", "--all", "--yes"]]
+    "words", [["approve"], ["approve", "ap-0000", "--yes"], ["token", "create", "mine", "--scope", "read"], ["down", "--all", "--yes"]]
 )
 def test_what_is_the_operators_own_is_not_an_agents(lit: Engine, words: list[str]) -> None:
     lamp = [sys.executable, "-m", "lamplighter.frontends.cli.main"]
     environment = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(lit.folder)}
     session = lit.start(*lamp, *words, "--json", headless=True, environment=environment)["id"]
     lit.call("wait_session", session=session, timeout="60s")
-    assert lit.show(session)["exit"]["code"] == 7
+    assert lit.show(session)["exit"]["code"] == 6
     assert "FORBIDDEN" in lit.output(session)
     assert [event["by"] for event in lit.events() if event["action"] == "refused"] == [f"session:{session}"]
 

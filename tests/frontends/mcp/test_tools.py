@@ -208,9 +208,9 @@ def test_a_cancelled_ending_goes_on(client: McpClient, lit: Engine, mark: str) -
     session = client.call("start_session", command=["sh", "-c", script])["id"]
     assert wait_until(started.exists)
     ending = client.begin(
-        "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "1s"}}
+        "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "3s"}}
     )
-    assert wait_until(lambda: lit.show(session)["state"] == "ending")
+    assert wait_until(lambda: "kill" in [event["action"] for event in lit.events(session)])
     client.notify("notifications/cancelled", {"requestId": ending})
     assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
     assert none_left(mark)
@@ -223,9 +223,9 @@ def test_a_client_that_leaves_during_an_ending_leaves_it_whole(lit: Engine, mark
         session = client.call("start_session", command=["sh", "-c", script])["id"]
         assert wait_until(started.exists)
         client.begin(
-            "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "1s"}}
+            "tools/call", {"name": "kill_session", "arguments": {"session": session, "force": True, "grace": "3s"}}
         )
-        assert wait_until(lambda: lit.show(session)["state"] == "ending")
+        assert wait_until(lambda: "kill" in [event["action"] for event in lit.events(session)])
         bridge.kill()
     assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
     assert none_left(mark)
