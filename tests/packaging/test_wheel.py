@@ -121,3 +121,18 @@ def test_a_keeper_imports_little(installed: Path) -> None:
     assert not {name for name in ours if name not in ("lamplighter", "lamplighter.holder")} - {
         name for name in ours if name.startswith("lamplighter.holder.")
     }
+
+
+def test_uvx_runs_it_from_the_wheel(wheel: Path) -> None:
+    """As the registry's description has clients start it. What it depends on comes from the package registry."""
+    made = Engine()
+    with leaving_nothing(made):
+        command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheel), "lamplighter", "mcp"]
+        asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+        ran = subprocess.run(
+            command, input=asked, env=made.environment, capture_output=True, text=True, timeout=110, check=False
+        )
+        if "error sending request" in ran.stderr or "Failed to fetch" in ran.stderr:
+            pytest.skip(f"the package registry cannot be reached: {ran.stderr[-300:]}")
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}

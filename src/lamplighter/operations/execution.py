@@ -96,6 +96,20 @@ class Execution:
             raise ConflictError(Code.KEY_REUSED, "this key was used for another call", "use a new key for a new call")
         return kept
 
+    async def remembered(self, call: Call) -> list[str]:
+        """What was chosen when this call first came, for one that a break of ours made come again; nothing when it is new."""
+        key = f"{call.key}/chosen"
+        kept = await self.app.store.get(lambda db: calls.find(db, key)) if call.key else None
+        return json.loads(kept.result or "[]") if kept is not None and kept.caller == call.caller.name else []
+
+    async def remember(self, call: Call, chosen: list[str]) -> None:
+        """A selection means what it meant when the call came: what ends meanwhile does not match any more."""
+        if not call.key:
+            return
+        wanted = KeptCall(f"{call.key}/chosen", call.operation, call.caller.name, "", "done", json.dumps(chosen))
+        now = self.app.clock.now()
+        await self.app.store.write(lambda db: calls.keep(db, wanted, now))
+
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS
         await self.app.store.write(lambda db: calls.forget_before(db, before))

@@ -171,6 +171,9 @@ async def _waited_for(call: Call, request: WaitSession) -> list[Session]:
         # A blank word is a variable that was not set, never the wish to wait for everything.
         if error.code is not Code.NOT_FOUND or not request.session.strip():
             raise
+    before = await call.app.execution.remembered(call)
+    if before:
+        return [await call.app.find(identifier) for identifier in before]
     selection = parse_selection(request.session)
     found = await call.app.choosing.choose(selection, call.caller)
     if not found:
@@ -179,6 +182,7 @@ async def _waited_for(call: Call, request: WaitSession) -> list[Session]:
             f"no session matches {request.session[:60]!a}",
             "lamp ls with the same selection shows what matches; lamp ls alone shows all",
         )
+    await call.app.execution.remember(call, [one.session.id for one in found])
     return [one.session for one in found]
 
 

@@ -18,16 +18,26 @@ class KeptCall:
     result: str | None
 
 
+def find(db: sqlite3.Connection, key: str) -> KeptCall | None:
+    """What is kept under this key."""
+    row = db.execute("SELECT * FROM calls WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["state"], row["result"])
+
+
+def keep(db: sqlite3.Connection, call: KeptCall, at: float) -> None:
+    """Unless something is kept under its key already."""
+    values = (call.key, call.operation, call.caller, call.digest, call.state, call.result, at)
+    db.execute("INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+
 def claim(db: sqlite3.Connection, call: KeptCall, at: float) -> KeptCall | None:
     """Take the key; or, when it was taken before, what is kept under it."""
-    row = db.execute("SELECT * FROM calls WHERE key = ?", (call.key,)).fetchone()
-    if row is not None:
-        return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["state"], row["result"])
-    db.execute(
-        "INSERT INTO calls VALUES (?, ?, ?, ?, 'claimed', NULL, ?)",
-        (call.key, call.operation, call.caller, call.digest, at),
-    )
-    return None
+    found = find(db, call.key)
+    if found is None:
+        keep(db, call, at)
+    return found
 
 
 def finish(db: sqlite3.Connection, key: str, result: str) -> None:

@@ -101,8 +101,6 @@ MIGRATIONS: list[str] = [
     ) WITHOUT ROWID;
     CREATE INDEX approvals_caller ON approvals (caller, expires_at);
     CREATE INDEX approvals_expires ON approvals (expires_at);
-    """,
-    """
     CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
         name TEXT NOT NULL,
@@ -116,8 +114,6 @@ MIGRATIONS: list[str] = [
     ) WITHOUT ROWID;
     CREATE UNIQUE INDEX tokens_name ON tokens (name) WHERE revoked_at IS NULL;
     CREATE INDEX tokens_key ON tokens (key);
-    """,
-    """
     CREATE TABLE aliases (
         namespace TEXT NOT NULL,
         value TEXT NOT NULL,
@@ -128,8 +124,6 @@ MIGRATIONS: list[str] = [
     ) WITHOUT ROWID;
     CREATE INDEX aliases_session ON aliases (session, namespace);
     CREATE INDEX sessions_name ON sessions (name);
-    """,
-    """
     CREATE TABLE kiro_sessions (
         id TEXT PRIMARY KEY,
         owner TEXT NOT NULL,

@@ -214,7 +214,7 @@ def test_start_sends_what_the_caller_has(lit: Engine, tmp_path: Path) -> None:
         (["start", "--cwd", "/no/such/folder", "--", "true"], "NO_SUCH_FOLDER", 2),
         (["start", "--name", "a\x1bb", "--", "true"], "BAD_NAME", 2),
         (["show", "nobody"], "NOT_FOUND", 4),
-        (["kill", "nobody", "--grace", "-5"], "NOT_FOUND", 4),
+        (["kill", "nobody", "--grace", "-5"], "BAD_INPUT", 2),
         (["wait", "nobody"], "NOT_FOUND", 4),
         (["attach", "nobody"], "BAD_INPUT", 2),
         (["down", "--all"], "BAD_INPUT", 2),

@@ -6,10 +6,12 @@ import json
 import os
 import queue
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,25 @@ def test_a_wait_in_flight_goes_on_with_the_next_daemon(lit: Engine) -> None:
         lit.kill(lit.daemon())
         client.call("send_input", session=session, text="later")
         assert client.result(waiting)["structuredContent"]["met"] == "text=later"
+
+
+def has_chosen(lit: Engine) -> bool:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db:
+        return bool(db.execute("SELECT 1 FROM calls WHERE key LIKE '%/chosen'").fetchone())
+
+
+def test_a_wait_for_several_means_the_same_ones_after_a_break(lit: Engine) -> None:
+    """What has ended matches no more, and the next daemon must not wait for fewer, or find none."""
+    with outside(lit) as (client, _):
+        jobs = [client.call("start_session", command=["cat"], name=f"job-{number}")["id"] for number in range(2)]
+        arguments = {"session": "job-*", "timeout": "60s"}
+        waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
+        assert wait_until(lambda: has_chosen(lit))
+        lit.call("kill_session", session=jobs[0], force=True)
+        lit.kill(lit.daemon())
+        lit.call("kill_session", session=jobs[1], force=True)
+        done = client.result(waiting)["structuredContent"]
+        assert (done["met"], {row["id"] for row in done["sessions"]}) == ("ended", set(jobs))
 
 
 @pytest.fixture

@@ -198,7 +198,15 @@ def test_the_person_at_a_client_is_asked(lit: Engine) -> None:
         assert client.call("kill_session", session=theirs, force=True)["state"] == "ended"
     question = client.questions[-1]["params"]["message"]
     assert "theirs" in question
-    assert "kill" in question
+    assert "force: True" in question
+
+
+def test_the_person_sees_what_would_be_typed(lit: Engine) -> None:
+    lit.start("cat", name="theirs")
+    with outside(lit, elicitation=FORM) as (client, _):
+        client.answer = lambda _: YES
+        client.call("send_input", session="theirs", text="rm -rf everything")
+    assert "rm -rf everything" in client.questions[0]["params"]["message"]
 
 
 def test_the_person_at_a_modern_client_is_asked(lit: Engine) -> None:

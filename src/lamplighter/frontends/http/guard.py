@@ -15,7 +15,8 @@ import anyio
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.token import Token, TokenState
 from lamplighter.errors import Code
-from lamplighter.frontends.http.refusals import Message, Refusals, Refused, Send
+from lamplighter.frontends.http.refusals import Message, Refused, Send, answer
+from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -65,7 +66,9 @@ class Guard:
             await self._serve(token, scope, _measured(receive), send)
         except Refused as refused:
             refused.closes = headers.is_endless or refused.status in (400, 403)
-            await self.refusals.answer(refused, send)
+            if refused.reason:
+                self.refusals.count(refused.caller, door="http", reason=refused.reason)
+            await answer(refused, send)
 
     def _check_address(self, headers: _Headers) -> None:
         if headers.only(b"host") not in self._hosts:

@@ -112,8 +112,10 @@ class Bridge:
         if not data:
             self._closing_at = self._closing_at or time.monotonic() + _LAST_WORDS_SECONDS
             return
+        searched = len(self._from_client)  # a long line comes in many pieces, and each is looked through once
         self._from_client += data
-        while (end := self._from_client.find(b"\n")) >= 0:
+        while (end := self._from_client.find(b"\n", searched)) >= 0:
+            searched = 0
             line = bytes(self._from_client[:end]).strip()
             del self._from_client[: end + 1]
             skipped, self._skipping = self._skipping, 0
@@ -273,15 +275,13 @@ class Bridge:
         """To the daemon, started if need be. Without one, what waits for an answer gets one that says so."""
         from lamplighter.holder.boot import BootError, connect_daemon
 
-        deadline = time.monotonic() + _HELLO_SECONDS
-        while True:
+        deadline, problem = time.monotonic() + _HELLO_SECONDS, "it goes away again and again"
+        while time.monotonic() < deadline:
             try:
                 if self._greet(connect_daemon(self.run_folder, self.state)):
                     return
-                problem = "it went away again and again"
             except (BootError, OSError) as error:
                 problem = str(error)
-            if time.monotonic() >= deadline or problem[:2] != "it":
                 break
             time.sleep(_PAUSES[0])
         for key in list(self.pending):

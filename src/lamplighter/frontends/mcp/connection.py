@@ -19,10 +19,10 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from lamplighter.domain.permission import Caller, Rank
-from lamplighter.errors import Code, InputError
+from lamplighter.errors import Code
 from lamplighter.frontends.mcp.conversation import Client
-from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.server import Envelope
+from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -76,7 +76,7 @@ class Connection:
     async def _take(self, line: bytes, arriving: MemoryObjectSendStream[Incoming]) -> None:
         key, _, text = line.partition(b" ")
         if key == b"!":
-            await self._note(text)
+            self._note(text)
             return
         try:
             message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
@@ -86,14 +86,14 @@ class Connection:
         envelope = Envelope(self.client, key.decode(errors="replace"))
         await arriving.send(SessionMessage(message, ServerMessageMetadata(request_context=envelope)))
 
-    async def _note(self, text: bytes) -> None:
+    def _note(self, text: bytes) -> None:
         """The bridge has refused a message itself, and says which."""
         try:
             told: Any = json.loads(text)
         except ValueError:
             return
         why = f"a message of {told.get('size')} bytes: {told.get('refused')}"
-        await self.refusals.note(self.client.caller, "any", InputError(Code.BAD_INPUT, why, "send less at once"))
+        self.refusals.count(self.client.caller, why, tool="any", code=Code.BAD_INPUT.value)
 
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with leaving:

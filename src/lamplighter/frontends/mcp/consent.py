@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Context = ServerRequestContext[Any, Any]
 _NAME = "approval"
+_SHOWN = 2000
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -55,13 +56,21 @@ class Consent:
         except ForbiddenError as error:
             if error.code is not Code.APPROVAL_NEEDED or not _can_ask(context, conversation):
                 raise
-            question, request = _question(error), str(error.details["request"])
+            request = str(error.details["request"])
+            question = await self._question(error, request)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return types.InputRequiredResult(
                 input_requests={_NAME: types.ElicitRequest(params=question)}, request_state=request
             )
         answer = await context.session.elicit_form(question.message, _SCHEMA, context.request_id)
         return await self._granted(request, answer, conversation, run)
+
+    async def _question(self, error: ForbiddenError, request: str) -> types.ElicitRequestFormParams:
+        """With all that the call would do: a person cannot decide on less."""
+        asked = await self.app.approvals.find(request)
+        told = "\n".join(f"{name}: {str(value)[:_SHOWN]}" for name, value in (asked.arguments or {}).items())
+        message = f"{error.message}.\n\n{asked.operation}\n{told}\n\nLet it happen, this once?"
+        return types.ElicitRequestFormParams(message=message, requested_schema=_SCHEMA)
 
     async def _granted(
         self,
@@ -84,9 +93,3 @@ class Consent:
 def _can_ask(context: Context, conversation: Conversation) -> bool:
     capabilities = context.session.client_capabilities
     return conversation.client.can_be_asked and capabilities is not None and capabilities.elicitation is not None
-
-
-def _question(error: ForbiddenError) -> types.ElicitRequestFormParams:
-    return types.ElicitRequestFormParams(
-        message=f"{error.message}. Let it happen, this once?", requested_schema=_SCHEMA
-    )

@@ -16,14 +16,15 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from lamplighter import __version__
+from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, LampError, UnavailableError
 from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.frontends.mcp.conversation import Client, Conversation
 from lamplighter.frontends.mcp.progress import ticking
-from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
 from lamplighter.frontends.mcp.toolset import Answer, Tool, Toolset
+from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -33,6 +34,10 @@ Context = ServerRequestContext[Any, Any]
 STATE = "lamplighter"
 """Where the HTTP door puts the client into a request's scope."""
 _PAGE = 100
+_NOTED = frozenset(
+    {Code.BAD_INPUT, Code.BAD_NAME, Code.NOT_FOUND, Code.KEY_REUSED, Code.PLAN_EXPIRED, Code.PLAN_APPLIED}
+)
+"""What is refused for want of rights leaves its event where that is decided."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,9 @@ class Envelope:
     key: str
 
 
-def build(app: App, toolset: Toolset) -> Server[Any]:
+def build(app: App, toolset: Toolset, refusals: Refusals) -> Server[Any]:
     """A server that answers for this toolset."""
-    desk = Desk(app, toolset)
+    desk = Desk(app, toolset, refusals)
     shelf = Shelf(app, toolset.resources(app)) if toolset.resources else None
     return Server(
         "lamplighter" if toolset.name == "core" else f"lamplighter-{toolset.name}",
@@ -61,10 +66,10 @@ def build(app: App, toolset: Toolset) -> Server[Any]:
 class Desk:
     """Where the calls of all clients of a toolset arrive."""
 
-    def __init__(self, app: App, toolset: Toolset) -> None:
+    def __init__(self, app: App, toolset: Toolset, refusals: Refusals) -> None:
         self.app = app
         self.toolset = toolset
-        self.refusals = Refusals(app)
+        self.refusals = refusals
         self.consent = Consent(app)
         self._listed = types.ListToolsResult(tools=[_described(tool) for tool in toolset.tools])
 
@@ -84,7 +89,8 @@ class Desk:
                 context, params, conversation, lambda: self._run(tool, conversation, params.arguments or {})
             )
         except LampError as error:
-            await self.refusals.note(conversation.caller, tool.name, error)
+            if error.code in _NOTED:
+                self.refusals.count(conversation.caller, error.message[:200], tool=tool.name, code=error.code.value)
             return self._failure(error)
         except Exception:
             log.exception("the tool %s failed", tool.name)
@@ -121,7 +127,7 @@ class Shelf:
             "on_read_resource": self.read,
             "on_subscribe_resource": self.subscribe,
             "on_unsubscribe_resource": self.unsubscribe,
-            "on_subscriptions_listen": self.subscriptions.listen,
+            "on_subscriptions_listen": self.listen,
         }
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -157,8 +163,22 @@ class Shelf:
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        await self._check_reader(context)
         await self.subscriptions.subscribe(context, envelope_of(context).client, str(params.uri))
         return types.EmptyResult()
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        await self._check_reader(context)
+        return await self.subscriptions.listen(context, params)
+
+    async def _check_reader(self, context: Context) -> None:
+        """That something has changed is known only to who may read it."""
+        try:
+            await self.app.allowed(envelope_of(context).client.caller, Act.READ)
+        except LampError as error:
+            raise MCPError(types.INVALID_REQUEST, f"{error.code}: {error.message}; {error.hint}") from None
 
     async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         await self.subscriptions.unsubscribe(envelope_of(context).client, str(params.uri))

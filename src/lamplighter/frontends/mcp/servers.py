@@ -10,8 +10,8 @@ import importlib
 import socket
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.toolsets import load
+from lamplighter.frontends.refusals import Refusals
 from lamplighter.holder import proc
 from lamplighter.lifecycle.callers import Peer
 
@@ -29,7 +29,7 @@ class Servers:
         self.app = app
         self._built: dict[str, Server[Any]] = {}
         self._lock = asyncio.Lock()
-        self._refusals = Refusals(app)
+        self._refusals = Refusals(app.fleet, app.tasks)
 
     async def get(self, name: str) -> Server[Any]:
         """The server of this toolset; BAD_INPUT when there is none."""
@@ -42,7 +42,7 @@ class Servers:
                 await asyncio.to_thread(importlib.import_module, _SDK)
                 from lamplighter.frontends.mcp.server import build
 
-                self._built[name] = build(self.app, toolset)
+                self._built[name] = build(self.app, toolset, self._refusals)
             return self._built[name]
 
     async def serve(

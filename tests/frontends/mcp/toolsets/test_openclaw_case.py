@@ -170,8 +170,12 @@ def test_a_cleanup_goes_on_through_a_killed_daemon(late: tuple[Engine, Clockwork
         arguments = {"name": "sessions_cleanup", "arguments": {"filter": "cron:*"}}
         number = client.begin("tools/call", arguments)
         assert wait_until(lambda: any(lit.show(name)["state"] == "ending" for name in made), 30)
+        late_comer = lit.start("cat", parent=agent.session, kind="cron", headless=True)[
+            "id"
+        ]  # no part of what was asked
         lit.kill(lit.daemon())
         done = client.result(number)["structuredContent"]
+        assert lit.show(late_comer)["state"] == "running"
         assert {row["sessionId"]: row["outcome"] for row in done["results"]} == dict.fromkeys(made, "ended")
         assert none_left(mark)
         applied = [event for event in lit.events() if event["action"] == "applied"]

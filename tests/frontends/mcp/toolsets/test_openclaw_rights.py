@@ -42,8 +42,12 @@ def test_the_same_call_again_is_carried_out_once_it_is_approved(lit: Engine) -> 
         needed(client, "sessions_kill", sessionKey=other, force=True)
 
 
-def test_a_cleanup_asks_for_each_of_others(lit: Engine) -> None:
-    with inhabitant(lit, tools="openclaw") as one, inhabitant(lit, tools="openclaw") as two:
+def test_a_cleanup_asks_for_each_of_others() -> None:
+    with (
+        engine(LAMPLIGHTER_QUIET="1s") as lit,
+        inhabitant(lit, tools="openclaw") as one,
+        inhabitant(lit, tools="openclaw") as two,
+    ):
         given: dict[str, Any] = {"kind": "cron", "headless": True}
         theirs = {lit.start("cat", parent=one.session, **given)["id"] for _ in range(3)}
         own = lit.start("cat", parent=two.session, **given)["id"]

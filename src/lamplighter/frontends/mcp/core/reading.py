@@ -20,6 +20,7 @@ _SCHEME = "session://"
 _OUTPUT = "/output"
 _PAUSE_SECONDS = 0.25  # what prints without end is told of four times a second at most
 _LINES = 200
+_BYTES = 64_000
 
 
 class SessionResources:
@@ -47,7 +48,9 @@ class SessionResources:
     async def read(self, conversation: Conversation, uri: str) -> tuple[str, str]:
         session, output = _parse(uri)
         if output:
-            found = await conversation.operate("read_output", session=session, mode="screen", lines=_LINES)
+            found = await conversation.operate(
+                "read_output", session=session, mode="screen", lines=_LINES, limit=_BYTES
+            )
             return "text/plain", found["text"]
         found = await conversation.operate("get_session", session=session)
         return "application/json", json.dumps(detailed(found), ensure_ascii=False)

@@ -109,7 +109,7 @@ class WaitTool(Request):
 
 
 class WaitedFor(Result):
-    met: str = Field(description="what came true: ended, idle, text; or timeout")
+    met: str = Field(description="what came true: ended, idle, text=…; or timeout")
     sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit")
     left_out: int
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.frontends.mcp.toolsets.tmux.acting import survivors
 from lamplighter.frontends.mcp.toolsets.tmux.failure import failure
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, outside
@@ -224,3 +225,11 @@ def test_an_error_of_a_tool_has_no_code(client: McpClient) -> None:
     assert caught.value.error == {}
     assert "NO_SUCH_FOLDER" not in caught.value.text
     assert "/no/such/folder" in caught.value.text
+
+
+def test_survivors_are_named() -> None:
+    left = [{"pid": 42, "command": "dd if=/dev/nfs", "why": "stuck in the kernel"}, {"pid": 43, "command": "x"}]
+    text, structured = failure(survivors(left))
+    assert text.startswith("tmux kill-session failed: 2 of its processes are alive")
+    assert "42 (dd if=/dev/nfs: stuck in the kernel)" in text
+    assert structured is None

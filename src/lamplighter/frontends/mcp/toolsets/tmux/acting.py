@@ -157,14 +157,14 @@ async def kill_session(conversation: Conversation, request: ByName) -> Answer:
             raise
         raise type(error)(error.code, f"{_KILL_FAILED}{error.message}", error.hint, **error.details) from None
     if found["survivors"]:
-        raise _survivors(found["survivors"])
+        raise survivors(found["survivors"])
     killed = found["state"] == "ended"
     said = "and nothing of it is left" if killed else "is your own: it ends when your turn is over"
     told = f'session "{request.name}" was killed, {said}' if killed else f'session "{request.name}" {said}'
     return Answer(Killed(session=request.name, killed=killed).model_dump(), told)
 
 
-def _survivors(left: list[dict[str, Any]]) -> SurvivorsError:
+def survivors(left: list[dict[str, Any]]) -> SurvivorsError:
     shown = ", ".join(f"{one['pid']} ({one['command'][:60]}: {one.get('why', 'alive')})" for one in left[:10])
     return SurvivorsError(
         Code.SURVIVORS,
