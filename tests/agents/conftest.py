@@ -17,7 +17,7 @@ from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import outside
 from lamplighter.testing.processes import Process, marked
 from lamplighter.testing.real_agents import AGENTS, LAMP, Agent
-from lamplighter.testing.scripted_model import Model, model
+from lamplighter.testing.scripted_model import Hold, Model, model
 
 
 @dataclass
@@ -98,7 +98,7 @@ def meet(request: pytest.FixtureRequest, served: Engine, tmp_path: Path) -> Iter
     """Makes the meeting: the tool that the model will have the agent call, and the arguments for it."""
     with ExitStack() as stack:
 
-        def make(tool: str = "list_sessions", *, hold: bool = False, **arguments: Any) -> Meeting:
+        def make(tool: str = "list_sessions", *, hold: Hold | None = None, **arguments: Any) -> Meeting:
             asked = stack.enter_context(model(tool, arguments, hold=hold))
             agent = AGENTS[request.param](tmp_path / request.param, asked)
             if why := agent.missing():

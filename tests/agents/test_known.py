@@ -18,7 +18,7 @@ pytestmark = pytest.mark.agents
 
 def test_it_owns_what_it_starts(meet: Callable[..., Meeting]) -> None:
     name = "started-by-an-agent"
-    meeting = meet("start_session", hold=True, command=["cat"], name=name, cwd="/")
+    meeting = meet("start_session", hold="result", command=["cat"], name=name, cwd="/")
     with meeting.turn() as turn:
         assert meeting.model.answered.wait(100), "the tool's result has not come back"
         try:
@@ -41,7 +41,7 @@ def test_codex_is_known_without_its_environment(
     meet: Callable[..., Meeting], environment: Callable[[int], list[str]]
 ) -> None:
     """What its user has in the environment, and what says that this is Codex, is kept from the bridge."""
-    meeting = meet("start_session", hold=True, command=["cat"], name="by-codex", cwd="/")
+    meeting = meet("start_session", hold="result", command=["cat"], name="by-codex", cwd="/")
     with meeting.turn():
         assert meeting.model.answered.wait(100)
         owner = meeting.engine.show("by-codex")["owner"]
@@ -55,7 +55,7 @@ def test_codex_is_known_without_its_environment(
 
 def test_inside_a_session_it_is_that_session(meet: Callable[..., Meeting]) -> None:
     """In a terminal: with a pipe on standard input Codex would wait for the rest of its task."""
-    meeting = meet("start_session", hold=True, command=["cat"], name="child-of-an-agent", cwd="/")
+    meeting = meet("start_session", hold="result", command=["cat"], name="child-of-an-agent", cwd="/")
     lit, agent = meeting.engine, meeting.agent
     outer = lit.start(*agent.asked(), cwd=str(agent.project), environment=agent.environment())["id"]
     try:

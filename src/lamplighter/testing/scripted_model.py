@@ -12,15 +12,17 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
+Hold = Literal["call", "result"]
 Events = list[tuple[str, dict[str, Any]]]
 
 
 class Model:
-    """`tool` is called once, with `arguments`. With `hold` the model thinks for ever about what came back."""
+    """`tool` is called once, with `arguments`. With `hold` the model thinks, until it is released, before it calls the tool
+    (call) or about what came back (result)."""
 
-    def __init__(self, tool: str, arguments: dict[str, Any], *, hold: bool = False) -> None:
+    def __init__(self, tool: str, arguments: dict[str, Any], *, hold: Hold | None = None) -> None:
         self.tool = tool
         self.arguments = arguments
         self.answered = threading.Event()
@@ -28,9 +30,10 @@ class Model:
         self.result = ""
         self.offered: set[str] = set()
         self.refused: list[str] = []
+        self.ready = threading.Event()
+        """Set when the tool is offered: the agent has met its server."""
         self.released = threading.Event()
-        if not hold:
-            self.released.set()
+        self._hold = hold
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -43,10 +46,17 @@ class Model:
         self.offered |= named
         return next((name for name in sorted(named) if name.endswith(self.tool)), None)
 
+    def think(self) -> None:
+        """Before the tool is called."""
+        self.ready.set()
+        if self._hold == "call":
+            self.released.wait()
+
     def hear(self, result: Any) -> None:
         self.result = result if isinstance(result, str) else json.dumps(result)
         self.answered.set()
-        self.released.wait()
+        if self._hold == "result":
+            self.released.wait()
 
     def close(self) -> None:
         self.released.set()
@@ -55,7 +65,7 @@ class Model:
 
 
 @contextmanager
-def model(tool: str, arguments: dict[str, Any], *, hold: bool = False) -> Generator[Model]:
+def model(tool: str, arguments: dict[str, Any], *, hold: Hold | None = None) -> Generator[Model]:
     made = Model(tool, arguments, hold=hold)
     try:
         yield made
@@ -149,16 +159,22 @@ class _Handler(BaseHTTPRequestHandler):
 
 # -- Anthropic
 
+_WAITING = "WaitForMcpServers"
+
 
 def _message(model: Model, body: dict[str, Any]) -> dict[str, Any]:
     parts = [part for said in body["messages"] if isinstance(said["content"], list) for part in said["content"]]
-    result = next((part for part in parts if part["type"] == "tool_result"), None)
-    name = model.offer(tool["name"] for tool in body.get("tools", []))
-    if result is not None:
-        model.hear(result["content"])
+    results = {part["tool_use_id"]: part.get("content") for part in parts if part["type"] == "tool_result"}
+    offered = [tool["name"] for tool in body.get("tools", [])]
+    name = model.offer(iter(offered))
     block: dict[str, Any] = {"type": "text", "text": "done"}
-    if name and result is None:
+    if "toolu_1" in results:
+        model.hear(results["toolu_1"])
+    elif name:
+        model.think()
         block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": model.arguments}
+    elif _WAITING in offered and not results:  # on a busy machine it asks the model before its servers are there
+        block = {"type": "tool_use", "id": "toolu_0", "name": _WAITING, "input": {}}
     return {
         "id": "msg_1",
         "type": "message",
@@ -206,6 +222,7 @@ def _responses(model: Model, body: dict[str, Any]) -> Events:
         "content": [{"type": "output_text", "text": "done"}],
     }
     if name and result is None:
+        model.think()
         space, _, own = name.rpartition(" ")
         item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": own}
         item |= {"arguments": json.dumps(model.arguments)} | ({"namespace": space} if space else {})
@@ -238,6 +255,7 @@ def _generate(model: Model, body: dict[str, Any]) -> dict[str, Any]:
         model.hear(result["response"])
     part: dict[str, Any] = {"text": "done"}
     if name and result is None:
+        model.think()
         part = {"functionCall": {"name": name, "args": model.arguments}}
     return {
         "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
