@@ -40,7 +40,7 @@ def test_with_its_murder(meet: Callable[..., Meeting], parent: Callable[[int], i
 
 
 def test_without_the_daemon_it_goes_on(meet: Callable[..., Meeting]) -> None:
-    """Killed between the agent's start and its call: the call is carried out by the next daemon, once, through the same bridge."""
+    """Killed between the agent's start and its call: the call is carried out by the next daemon, over the same bridge."""
     meeting = meet("start_session", hold="call", command=["cat"], name="after-a-break", cwd="/")
     with meeting.turn() as turn:
         assert meeting.model.ready.wait(100)
