@@ -84,7 +84,7 @@ class Claude(Agent):
     def program(self) -> list[str]:
         # The binary itself: what the package runs when it is installed would only link it into its place.
         found = sorted((MODULES / "@anthropic-ai").glob("claude-code-*/claude"))
-        return [str(found[0] if found else MODULES / ".bin" / "claude")]
+        return [str(found[0] if found else MODULES / "@anthropic-ai" / "claude-code-linux" / "claude")]
 
     def configure(self, config: str) -> None:
         (self.project / ".mcp.json").write_text(config)
