@@ -46,6 +46,8 @@ def _everything(arguments: list[str]) -> int:
     environment.ready()
     programs.ready()
     outsiders.ready()
+    if "agents" in arguments:  # -m agents
+        outsiders.agents_ready()
     if arguments:
         return _pytest(arguments)
     return check((*STATIC, TESTS))

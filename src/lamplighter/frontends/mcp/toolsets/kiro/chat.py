@@ -48,7 +48,7 @@ class Command(Request):
 class Ran(Result):
     success: bool
     output: str
-    error: str = Field(description="the end of standard error")
+    error: str | dict[str, Any] = Field(description="the end of standard error; code and message when it could not run")
     exit_code: int
 
 

@@ -33,7 +33,7 @@ class SessionsKill(Request):
 
 
 class SessionsKilled(Result):
-    status: Literal["killed", "ending", "already_ended"] = Field(
+    status: Literal["killed", "ending", "already_ended", "timeout", "error", "forbidden"] = Field(
         description="killed: nothing of it is left; ending: something survives and is tried on, or it is your own session"
     )
     sessionKey: str

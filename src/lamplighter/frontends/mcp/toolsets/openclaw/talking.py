@@ -112,7 +112,7 @@ class SessionsSpawn(Request):
 
 
 class SessionsSpawned(Result):
-    status: Literal["accepted"]
+    status: Literal["accepted", "timeout", "error", "forbidden"]
     runId: str
     childSessionKey: str
     sessionId: str = Field(description="its id in Lamplighter")
