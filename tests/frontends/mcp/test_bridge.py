@@ -6,12 +6,13 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -264,6 +265,34 @@ def test_garbage_is_answered_and_does_no_harm(lit: Engine, garbage: bytes) -> No
         assert raw_answer(client, garbage)["error"]["code"] in (-32700, -32600)
         assert client.call("list_sessions")["sessions"] == []
         assert bridge.poll() is None
+
+
+def greeted(lit: Engine) -> tuple[socket.socket, IO[bytes]]:
+    """A connection to the daemon as a bridge has one, for what no bridge does."""
+    sock = lit.connect()
+    sock.settimeout(30.0)
+    file = sock.makefile("rb")
+    sock.sendall(b'{"mcp": {"wire": 1, "tools": "core"}}\n')
+    assert "mcp" in json.loads(file.readline())
+    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    sock.sendall(b"- " + request(0, "initialize", params))
+    assert json.loads(file.readline())["id"] == 0
+    return sock, file
+
+
+def request(number: Any, method: str, params: dict[str, Any] | None = None) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}).encode() + b"\n"
+
+
+def test_garbage_between_long_answers_breaks_no_line(lit: Engine) -> None:
+    """Two tasks of the daemon write to one socket, which is full."""
+    sock, file = greeted(lit)
+    with sock, file:
+        for number in range(1, 61):
+            sock.sendall(b"- " + request(number, "tools/list") + b'- {"jsonrpc": "1.0", "id": "none"}\n')
+        lit.call("list_sessions")  # by now the daemon has begun to answer, and nobody has read
+        answers = [json.loads(file.readline()) for _ in range(120)]
+    assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 61))
 
 
 def test_deep_arguments_are_refused(lit: Engine) -> None:

@@ -46,6 +46,7 @@ class Connection:
         self.client = client
         self.refusals = refusals
         self._loop = asyncio.get_running_loop()
+        self._sending = asyncio.Lock()
 
     async def serve(self, buffer: bytearray) -> None:
         """Until the bridge leaves. What it has sent already is in the buffer."""
@@ -101,10 +102,13 @@ class Connection:
                 await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def _write(self, line: bytes) -> None:
-        try:
-            await self._loop.sock_sendall(self.sock, line + b"\n")
-        except OSError:
-            self.client.gone.set()
+        """One line at a time: answers and what is said of unreadable messages come from two tasks, and a socket that is full
+        takes a part of a line, and the loop one waiting writer."""
+        async with self._sending:
+            try:
+                await self._loop.sock_sendall(self.sock, line + b"\n")
+            except OSError:
+                self.client.gone.set()
 
 
 def _unreadable(text: bytes, error: ValueError) -> bytes:
