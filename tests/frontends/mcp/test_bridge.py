@@ -295,6 +295,29 @@ def test_garbage_between_long_answers_breaks_no_line(lit: Engine) -> None:
     assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 61))
 
 
+def test_an_id_that_is_none_is_answered(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        for number in (b"null", b"1.0", b"true", b"[1]", b'{"a": 1}', b"NaN"):
+            said = raw_answer(client, b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}\n' % number)
+            assert "the id of a request" in said["error"]["message"]
+
+
+def test_what_no_bridge_says_leaves_no_trace(lit: Engine) -> None:
+    for line in (b"! []\n", b"! 5\n", b"! {}\n", b"! {\n", b"\n", b"\xff\n"):
+        sock, file = greeted(lit)
+        with sock, file:
+            sock.sendall(line + b"- " + request(7, "ping"))
+            assert any(json.loads(answer)["id"] == 7 for answer in file)
+    assert "Traceback" not in (lit.folder / "daemon.log").read_text()
+
+
+def test_a_line_without_end_is_cut_off(lit: Engine) -> None:
+    sock, file = greeted(lit)
+    with sock, file, pytest.raises(OSError):  # noqa: PT011 - reset or broken pipe, as the kernel likes
+        for _ in range(64):
+            sock.sendall(b"x" * (1 << 20))
+
+
 def test_deep_arguments_are_refused(lit: Engine) -> None:
     with outside(lit) as (client, _):
         deep = '{"a":' * 400 + "1" + "}" * 400

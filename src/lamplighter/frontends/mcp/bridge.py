@@ -134,8 +134,12 @@ class Bridge:
         if method is None:
             self._take_reply(message)
             return
-        if number is None:
+        if "id" not in message:
             self._take_notice(method, message, line)
+            return
+        if type(number) not in (str, int):
+            # The server would take it for a notification, and whoever asked would wait for ever.
+            self._answer(None, -32600, "the id of a request is a string or a whole number; it was not carried out")
             return
         if method == "initialize":
             self.initialize, self.initialized = line, None

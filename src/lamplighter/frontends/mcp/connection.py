@@ -20,6 +20,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.errors import Code, InputError
+from lamplighter.frontends.mcp.bridge import LONGEST
 from lamplighter.frontends.mcp.conversation import Client
 from lamplighter.frontends.mcp.refusals import Refusals
 from lamplighter.frontends.mcp.server import Envelope
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Incoming = SessionMessage | Exception
+_LONGEST = LONGEST + (1 << 19)
+"""A bridge refuses what is longer, so this is none; a read may bring the beginning of the next line."""
 
 
 def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone: asyncio.Event) -> Client:
@@ -69,10 +72,10 @@ class Connection:
                     data = await self._loop.sock_recv(self.sock, 1 << 18)
                 except OSError:
                     data = b""
-                if not data:
+                buffer += data
+                if not data or len(buffer) > _LONGEST:
                     self.client.gone.set()
                     return
-                buffer += data
 
     async def _take(self, line: bytes, arriving: MemoryObjectSendStream[Incoming]) -> None:
         key, _, text = line.partition(b" ")
@@ -90,10 +93,10 @@ class Connection:
     async def _note(self, text: bytes) -> None:
         """The bridge has refused a message itself, and says which."""
         try:
-            told: Any = json.loads(text)
-        except ValueError:
+            told = json.loads(text)
+            why = f"a message of {told['size']} bytes: {told['refused']}"
+        except (ValueError, LookupError, TypeError, RecursionError):
             return
-        why = f"a message of {told.get('size')} bytes: {told.get('refused')}"
         await self.refusals.note(self.client.caller, "any", InputError(Code.BAD_INPUT, why, "send less at once"))
 
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
