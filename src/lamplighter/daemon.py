@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 
 from lamplighter.app import App
 from lamplighter.errors import LampError
@@ -46,7 +47,8 @@ async def serve(app: App, notice: int) -> None:
         await door.open()
         await http.open()
         serving = [asyncio.ensure_future(each.serve()) for each in (door, http)]
-        os.write(notice, b"ready\n")
+        with suppress(BrokenPipeError):  # a keeper that is killed meanwhile takes no daemon with it
+            os.write(notice, b"ready\n")
         os.close(notice)
         await going.wait()
         for each in serving:

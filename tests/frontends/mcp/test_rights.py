@@ -192,8 +192,9 @@ def test_the_person_at_a_client_is_asked(lit: Engine) -> None:
         client.answer = lambda _: {"action": "decline"}
         assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
         assert lit.show(theirs)["state"] == "running"
-        client.answer = lambda _: {"action": "accept", "content": {"grant": False}}
-        assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
+        for no in (False, "false", "no", 1, None):
+            client.answer = lambda _, no=no: {"action": "accept", "content": {"grant": no}}
+            assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
         client.answer = lambda _: YES
         assert client.call("kill_session", session=theirs, force=True)["state"] == "ended"
     question = client.questions[-1]["params"]["message"]

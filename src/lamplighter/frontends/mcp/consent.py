@@ -71,7 +71,8 @@ class Consent:
         run: Callable[[], Awaitable[types.CallToolResult]],
     ) -> types.CallToolResult:
         """Only by a client that may be asked, only for its own open request; then the call finds what was granted for it."""
-        if not conversation.client.can_be_asked or answer.action != "accept" or not (answer.content or {}).get("grant"):
+        granted = answer.action == "accept" and (answer.content or {}).get("grant") is True  # a form may say "false"
+        if not conversation.client.can_be_asked or not granted:
             await self.app.fleet.note_if_possible(None, conversation.caller, "approval declined", request=request[:7])
             raise ForbiddenError(
                 Code.FORBIDDEN, "the person at this client was asked, and did not let it happen", "do without it"
