@@ -202,6 +202,15 @@ def test_the_person_at_a_client_is_asked(lit: Engine) -> None:
     assert "kill" in question
 
 
+def test_the_person_sees_what_is_to_be_typed(lit: Engine) -> None:
+    theirs = lit.start("cat", name="theirs")["id"]
+    with outside(lit, elicitation=FORM) as (client, _):
+        client.answer = lambda _: {"action": "decline"}
+        refused(client, "send_input", session=theirs, text="rm -rf ~ \x1b[2K\u202edaeh ä")
+    question = client.questions[-1]["params"]["message"]
+    assert '"text": "rm -rf ~ \\u001b[2K\\u202edaeh ä"' in question
+
+
 def test_the_person_at_a_modern_client_is_asked(lit: Engine) -> None:
     theirs = lit.start("cat", name="theirs")["id"]
     arguments = {"session": theirs, "force": True}

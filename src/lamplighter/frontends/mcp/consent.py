@@ -6,6 +6,7 @@ eras: a question in between (elicitation), and since 2026-07-28 a result that as
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ class Consent:
         except ForbiddenError as error:
             if error.code is not Code.APPROVAL_NEEDED or not _can_ask(context, conversation):
                 raise
-            question, request = _question(error), str(error.details["request"])
+            question, request = _question(error, params), str(error.details["request"])
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return types.InputRequiredResult(
                 input_requests={_NAME: types.ElicitRequest(params=question)}, request_state=request
@@ -87,7 +88,10 @@ def _can_ask(context: Context, conversation: Conversation) -> bool:
     return conversation.client.can_be_asked and capabilities is not None and capabilities.elicitation is not None
 
 
-def _question(error: ForbiddenError) -> types.ElicitRequestFormParams:
+def _question(error: ForbiddenError, params: types.CallToolRequestParams) -> types.ElicitRequestFormParams:
+    """With all that the call would do: nobody can let happen what they do not see."""
+    call = f"{params.name} {json.dumps(params.arguments or {}, ensure_ascii=False)}"
+    shown = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in call)
     return types.ElicitRequestFormParams(
-        message=f"{error.message}. Let it happen, this once?", requested_schema=_SCHEMA
+        message=f"{error.message}. The call is: {shown}. Let it happen, this once?", requested_schema=_SCHEMA
     )
