@@ -9,8 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -120,22 +121,41 @@ def test_an_ending_in_flight_is_answered_wherever_the_daemon_dies(mortal: Engine
         assert actions.count("kill") == actions.count("ended") == number
 
 
+@contextmanager
+def no_daemon(lit: Engine) -> Generator[None]:
+    """None can be had."""
+    run = Path(lit.home.run)
+    os.rename(run, f"{run}-away")
+    run.write_text("in the way")
+    try:
+        yield
+    finally:
+        run.unlink()
+        os.rename(f"{run}-away", run)
+
+
 def test_with_no_daemon_to_be_had_every_call_is_answered(lit: Engine) -> None:
     with outside(lit) as (client, bridge):
         client.call("list_sessions")
         stop(lit)
-        run = Path(lit.home.run)
-        os.rename(run, f"{run}-away")
-        run.write_text("in the way")
-        try:
-            with pytest.raises(RpcError) as refused:
+        with no_daemon(lit):
+            with pytest.raises(RpcError, match=r"DAEMON_UNREACHABLE: .* this call was not carried out"):
                 client.call("list_sessions")
-            assert "DAEMON_UNREACHABLE" in str(refused.value)
             assert bridge.poll() is None
-        finally:
-            run.unlink()
-            os.rename(f"{run}-away", run)
         assert client.call("list_sessions")["sessions"] == []
+
+
+def test_a_call_that_a_lost_daemon_had_may_have_been_carried_out(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        arguments = {"session": session, "timeout": "60s"}
+        waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
+        client.call("list_sessions")  # after it: so the daemon has it
+        daemon = lit.daemon()
+        with no_daemon(lit):
+            lit.kill(daemon)
+            with pytest.raises(RpcError, match="look before you repeat it"):
+                client.result(waiting)
 
 
 # -- what must be said again
