@@ -163,6 +163,14 @@ def test_too_narrow_a_scope(served: Engine, protocol: str) -> None:
     assert "Traceback" not in (served.folder / "daemon.log").read_text()
 
 
+def test_a_start_that_may_not_be_looked_at_is_refused_before_it(served: Engine) -> None:
+    client = web(served, scope="start", protocol=MODERN)
+    made = {"name": "new_session", "arguments": {"name": "unseen"}}
+    said = client.post("tools/call", made, path="/mcp/tmux")
+    assert b"lacks the scope read" in said.body
+    assert served.call("list_sessions")["sessions"] == []
+
+
 PATHS = [
     "/mcp/../mcp",
     "/mcp/",
