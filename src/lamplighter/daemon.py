@@ -46,9 +46,8 @@ async def serve(app: App, notice: int) -> None:
         await door.open()
         await http.open()
         serving = [asyncio.ensure_future(each.serve()) for each in (door, http)]
-        os.write(notice, b"ready\n")
-        os.close(notice)
-        await going.wait()
+        if _say_ready(notice):
+            await going.wait()
         for each in serving:
             each.cancel()
     finally:
@@ -56,6 +55,19 @@ async def serve(app: App, notice: int) -> None:
         await http.close()
         await door.close()
         await app.close()
+
+
+def _say_ready(notice: int) -> bool:
+    """Whether a keeper hears it. One that was killed meanwhile has a successor, which starts another daemon and knows only that
+    one: we go."""
+    try:
+        os.write(notice, b"ready\n")
+    except BrokenPipeError:
+        log.info("the keeper that started this daemon is gone, and so this daemon goes")
+        return False
+    finally:
+        os.close(notice)
+    return True
 
 
 if __name__ == "__main__":

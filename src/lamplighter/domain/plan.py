@@ -179,7 +179,7 @@ def barred_to_all(session: Session, attached: int, caller: Caller, above: Collec
 def unwanted(found: Sighting, orders: Orders) -> str | None:
     """Why a session that matches is not in the plan all the same, though it could be."""
     if found.active and not orders.force:
-        return f"it is active: {found.verdict}; --force takes it too"
+        return f"it is active: {found.verdict}; force takes it too"
     if orders.older_than is not None and found.quiet_for < orders.older_than:
         return f"it was quiet for {format_duration(found.quiet_for)} only"
     return None

@@ -447,6 +447,10 @@ def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> Non
         raise InputError(
             Code.BAD_INPUT, "a command or variable has a NUL in it", "take it out; no program can be given one"
         )
+    if not all(map(_is_text, command)):
+        raise InputError(
+            Code.BAD_INPUT, "a word of the command is no UTF-8", "name it another way, such as by a pattern"
+        )
     for name in environment:
         if not name or "=" in name:
             raise InputError(Code.BAD_INPUT, f"{name[:40]!a} cannot be the name of a variable", "give --env NAME=VALUE")
@@ -456,7 +460,18 @@ def _check_folder(cwd: str | None) -> str:
     folder = cwd or os.path.expanduser("~")
     if not os.path.isabs(folder) or not os.path.isdir(folder):
         raise InputError(Code.NO_SUCH_FOLDER, f"there is no folder {folder[:200]!a}", "give --cwd a folder that exists")
+    if not _is_text(folder):
+        raise InputError(Code.BAD_INPUT, f"the name of the folder {folder[:200]!a} is no UTF-8", "give --cwd another")
     return folder
+
+
+def _is_text(word: str) -> bool:
+    """Whether it can be kept and sent: what the kernel takes as a name need not be text."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _find_program(program: str, cwd: str, environment: dict[str, str]) -> str:

@@ -155,6 +155,20 @@ def test_too_narrow_a_scope(served: Engine, protocol: str) -> None:
     assert error["code"] == "FORBIDDEN"
     assert "lacks the scope read" in error["message"]
     assert refusals(served)[-1]["by"] == "token:test"
+    subscribe = ("resources/subscribe", {"uri": "session://x"})
+    listen = ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["session://x"]}})
+    for method, params in (("resources/list", {}), subscribe if protocol == LEGACY else listen):
+        said = client.post(method, params)
+        assert b"FORBIDDEN: token:test may not read" in said.body, said
+    assert "Traceback" not in (served.folder / "daemon.log").read_text()
+
+
+def test_a_start_that_may_not_be_looked_at_is_refused_before_it(served: Engine) -> None:
+    client = web(served, scope="start", protocol=MODERN)
+    made = {"name": "new_session", "arguments": {"name": "unseen"}}
+    said = client.post("tools/call", made, path="/mcp/tmux")
+    assert b"lacks the scope read" in said.body
+    assert served.call("list_sessions")["sessions"] == []
 
 
 PATHS = [

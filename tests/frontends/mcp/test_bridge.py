@@ -6,14 +6,15 @@ import json
 import os
 import queue
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -140,22 +141,41 @@ def test_an_ending_in_flight_is_answered_wherever_the_daemon_dies(mortal: Engine
         assert actions.count("kill") == actions.count("ended") == number
 
 
+@contextmanager
+def no_daemon(lit: Engine) -> Generator[None]:
+    """None can be had."""
+    run = Path(lit.home.run)
+    os.rename(run, f"{run}-away")
+    run.write_text("in the way")
+    try:
+        yield
+    finally:
+        run.unlink()
+        os.rename(f"{run}-away", run)
+
+
 def test_with_no_daemon_to_be_had_every_call_is_answered(lit: Engine) -> None:
     with outside(lit) as (client, bridge):
         client.call("list_sessions")
         stop(lit)
-        run = Path(lit.home.run)
-        os.rename(run, f"{run}-away")
-        run.write_text("in the way")
-        try:
-            with pytest.raises(RpcError) as refused:
+        with no_daemon(lit):
+            with pytest.raises(RpcError, match=r"DAEMON_UNREACHABLE: .* this call was not carried out"):
                 client.call("list_sessions")
-            assert "DAEMON_UNREACHABLE" in str(refused.value)
             assert bridge.poll() is None
-        finally:
-            run.unlink()
-            os.rename(f"{run}-away", run)
         assert client.call("list_sessions")["sessions"] == []
+
+
+def test_a_call_that_a_lost_daemon_had_may_have_been_carried_out(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        session = client.call("start_session", command=["cat"])["id"]
+        arguments = {"session": session, "timeout": "60s"}
+        waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
+        client.call("list_sessions")  # after it: so the daemon has it
+        daemon = lit.daemon()
+        with no_daemon(lit):
+            lit.kill(daemon)
+            with pytest.raises(RpcError, match="look before you repeat it"):
+                client.result(waiting)
 
 
 # -- what must be said again
@@ -285,6 +305,56 @@ def test_garbage_is_answered_and_does_no_harm(lit: Engine, garbage: bytes) -> No
         assert raw_answer(client, garbage)["error"]["code"] in (-32700, -32600)
         assert client.call("list_sessions")["sessions"] == []
         assert bridge.poll() is None
+
+
+def greeted(lit: Engine) -> tuple[socket.socket, IO[bytes]]:
+    """A connection to the daemon as a bridge has one, for what no bridge does."""
+    sock = lit.connect()
+    sock.settimeout(30.0)
+    file = sock.makefile("rb")
+    sock.sendall(b'{"mcp": {"wire": 1, "tools": "core"}}\n')
+    assert "mcp" in json.loads(file.readline())
+    params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    sock.sendall(b"- " + request(0, "initialize", params))
+    assert json.loads(file.readline())["id"] == 0
+    return sock, file
+
+
+def request(number: Any, method: str, params: dict[str, Any] | None = None) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}).encode() + b"\n"
+
+
+def test_garbage_between_long_answers_breaks_no_line(lit: Engine) -> None:
+    """Two tasks of the daemon write to one socket, which is full."""
+    sock, file = greeted(lit)
+    with sock, file:
+        for number in range(1, 61):
+            sock.sendall(b"- " + request(number, "tools/list") + b'- {"jsonrpc": "1.0", "id": "none"}\n')
+        lit.call("list_sessions")  # by now the daemon has begun to answer, and nobody has read
+        answers = [json.loads(file.readline()) for _ in range(120)]
+    assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 61))
+
+
+def test_an_id_that_is_none_is_answered(lit: Engine) -> None:
+    with outside(lit) as (client, _):
+        for number in (b"null", b"1.0", b"true", b"[1]", b'{"a": 1}', b"NaN"):
+            said = raw_answer(client, b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}\n' % number)
+            assert "the id of a request" in said["error"]["message"]
+
+
+def test_what_no_bridge_says_leaves_no_trace(lit: Engine) -> None:
+    for line in (b"! []\n", b"! 5\n", b"! {}\n", b"! {\n", b"\n", b"\xff\n"):
+        sock, file = greeted(lit)
+        with sock, file:
+            sock.sendall(line + b"- " + request(7, "ping"))
+            assert any(json.loads(answer)["id"] == 7 for answer in file)
+    assert "Traceback" not in (lit.folder / "daemon.log").read_text()
+
+
+def test_a_line_without_end_is_cut_off(lit: Engine) -> None:
+    sock, file = greeted(lit)
+    with sock, file, pytest.raises(ConnectionError):
+        sock.sendall(b"x" * (64 << 20))
 
 
 def test_deep_arguments_are_refused(lit: Engine) -> None:

@@ -120,7 +120,13 @@ def test_a_granted_request_is_carried_out_once_and_as_it_was_asked(lit: Engine) 
 
 
 @pytest.mark.parametrize(
-    "words", [["approve"], ["approve", "ap-0000", "--yes"], ["token", "create", "mine", "--scope", "read"], ["down", "--all", "--yes"]]
+    "words",
+    [
+        ["approve"],
+        ["approve", "ap-0000", "--yes"],
+        ["token", "create", "mine", "--scope", "read"],
+        ["down", "--all", "--yes"],
+    ],
 )
 def test_what_is_the_operators_own_is_not_an_agents(lit: Engine, words: list[str]) -> None:
     lamp = [sys.executable, "-m", "lamplighter.frontends.cli.main"]
@@ -192,13 +198,14 @@ def test_the_person_at_a_client_is_asked(lit: Engine) -> None:
         client.answer = lambda _: {"action": "decline"}
         assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
         assert lit.show(theirs)["state"] == "running"
-        client.answer = lambda _: {"action": "accept", "content": {"grant": False}}
-        assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
+        for no in (False, "false", "no", 1, None):
+            client.answer = lambda _, no=no: {"action": "accept", "content": {"grant": no}}
+            assert refused(client, "kill_session", session=theirs, force=True).code == "FORBIDDEN"
         client.answer = lambda _: YES
         assert client.call("kill_session", session=theirs, force=True)["state"] == "ended"
     question = client.questions[-1]["params"]["message"]
     assert "theirs" in question
-    assert "force: True" in question
+    assert '"force": true' in question
 
 
 def test_the_person_sees_what_would_be_typed(lit: Engine) -> None:
@@ -207,6 +214,15 @@ def test_the_person_sees_what_would_be_typed(lit: Engine) -> None:
         client.answer = lambda _: YES
         client.call("send_input", session="theirs", text="rm -rf everything")
     assert "rm -rf everything" in client.questions[0]["params"]["message"]
+
+
+def test_the_person_sees_what_is_to_be_typed(lit: Engine) -> None:
+    theirs = lit.start("cat", name="theirs")["id"]
+    with outside(lit, elicitation=FORM) as (client, _):
+        client.answer = lambda _: {"action": "decline"}
+        refused(client, "send_input", session=theirs, text="rm -rf ~ \x1b[2K\u202edaeh ä")
+    question = client.questions[-1]["params"]["message"]
+    assert '"text": "rm -rf ~ \\u001b[2K\\u202edaeh ä"' in question
 
 
 def test_the_person_at_a_modern_client_is_asked(lit: Engine) -> None:

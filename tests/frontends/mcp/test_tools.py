@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +14,16 @@ import pytest
 from lamplighter.frontends.mcp.core import TOOLSET
 from lamplighter.operations import OPERATIONS
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, RpcError, ToolError, inhabitant, outside
+from lamplighter.testing.mcp_client import (
+    LEGACY,
+    MODERN,
+    McpClient,
+    RpcError,
+    ToolError,
+    bridge_command,
+    inhabitant,
+    outside,
+)
 from lamplighter.testing.processes import none_left, wait_until
 
 NINE = [
@@ -268,3 +279,21 @@ def test_a_client_in_no_session_has_none_to_end(client: McpClient) -> None:
     with pytest.raises(ToolError) as refused:
         client.call("end_session")
     assert refused.value.code == "BAD_INPUT"
+
+
+def test_a_folder_whose_name_is_no_text(lit: Engine) -> None:
+    """The kernel takes any bytes as a name; a client may be in such a folder, and have such variables."""
+    folder = os.fsencode(lit.folder) + b"/odd-\xff"
+    os.mkdir(folder)
+    environment = {**lit.environment, "ODD": os.fsdecode(b"\xfe")}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(bridge_command(), stdin=pipe, stdout=pipe, env=environment, cwd=folder) as bridge:
+        assert bridge.stdin is not None
+        assert bridge.stdout is not None
+        client = McpClient(bridge.stdin, bridge.stdout)
+        client.initialize()
+        with pytest.raises(ToolError) as refused:
+            client.call("start_session", command=["cat"])
+        assert (refused.value.code, "no UTF-8" in refused.value.text) == ("BAD_INPUT", True)
+        assert client.call("start_session", command=["cat"], cwd="/")["state"] == "running"
+        client.close()

@@ -28,6 +28,7 @@ _HELLO_SECONDS = 60.0
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _REPLAY = "lamplighter-replay-"
 UNAVAILABLE = -32000
+_UNSURE = "the one before it may have carried this call out: look before you repeat it"
 
 
 class Refused(Exception):
@@ -35,7 +36,8 @@ class Refused(Exception):
 
 
 class Bridge:
-    """`pending` are the client's requests without an answer, by id; `asked` the server's, by the id the client knows."""
+    """`pending` are the client's requests without an answer, by id, `sent` those that a daemon may have had;
+    `asked` the server's, by the id the client knows."""
 
     def __init__(self, run: str, state: str, tools: str) -> None:
         self.run_folder = run
@@ -43,6 +45,7 @@ class Bridge:
         self.tools = tools
         self.daemon: socket.socket | None = None
         self.pending: dict[str, tuple[str, bytes]] = {}
+        self.sent: set[str] = set()
         self.subscriptions: dict[str, bytes] = {}
         self.asked: dict[str, Any] = {}
         self.acknowledged: set[str] = set()
@@ -136,8 +139,12 @@ class Bridge:
         if method is None:
             self._take_reply(message)
             return
-        if number is None:
+        if "id" not in message:
             self._take_notice(method, message, line)
+            return
+        if type(number) not in (str, int):
+            # The server would take it for a notification, and whoever asked would wait for ever.
+            self._answer(None, -32600, "the id of a request is a string or a whole number; it was not carried out")
             return
         if method == "initialize":
             self.initialize, self.initialized = line, None
@@ -153,7 +160,7 @@ class Bridge:
         if method == "notifications/initialized":
             self.initialized = line
         elif method == "notifications/cancelled":
-            self.pending.pop(_name(_params(message).get("requestId")), None)
+            self._forget(_params(message).get("requestId"))
             if self.daemon is None:
                 return  # what it would stop is not there any more
         self._forward("-", line)
@@ -186,6 +193,8 @@ class Bridge:
             self._connect()  # sends all that is pending, this one too
             if sent is not None or self.daemon is None:
                 return
+        if sent is not None:
+            self.sent.add(sent)
         self._to_daemon += key.encode() + b" " + line + b"\n"
 
     def _serve_daemon(self, event: int) -> None:
@@ -223,8 +232,12 @@ class Bridge:
         elif type(number) is str and number.startswith(_REPLAY):
             return
         else:
-            self.pending.pop(_name(number), None)
+            self._forget(number)
         self._to_client += line + b"\n"
+
+    def _forget(self, number: Any) -> None:
+        self.pending.pop(_name(number), None)
+        self.sent.discard(_name(number))
 
     def _is_said_again(self, message: dict[str, Any]) -> bool:
         """A listen stream that begins anew with another daemon: its client knows that it is heard, and what it may have missed is
@@ -275,19 +288,21 @@ class Bridge:
         """To the daemon, started if need be. Without one, what waits for an answer gets one that says so."""
         from lamplighter.holder.boot import BootError, connect_daemon
 
-        deadline, problem = time.monotonic() + _HELLO_SECONDS, "it goes away again and again"
-        while time.monotonic() < deadline:
+        deadline, failed, problem = time.monotonic() + _HELLO_SECONDS, 0, "it goes away again and again"
+        # A second time: the first one may have been killed as it started, which says nothing of the next.
+        while time.monotonic() < deadline and failed < 2:
             try:
                 if self._greet(connect_daemon(self.run_folder, self.state)):
                     return
             except (BootError, OSError) as error:
-                problem = str(error)
-                break
+                problem, failed = str(error), failed + 1
             time.sleep(_PAUSES[0])
-        for key in list(self.pending):
-            _, line = self.pending.pop(key)
-            text = f"DAEMON_UNREACHABLE: Lamplighter's daemon cannot be reached: {problem}. Next: lamp doctor says more"
+        for name in list(self.pending):
+            _, line = self.pending.pop(name)
+            fate = _UNSURE if name in self.sent else "this call was not carried out"
+            text = f"DAEMON_UNREACHABLE: Lamplighter's daemon cannot be reached: {problem}; {fate}. Next: lamp doctor says more"
             self._answer(json.loads(line)["id"], UNAVAILABLE, text)
+        self.sent.clear()
 
     def _greet(self, sock: socket.socket) -> bool:
         """Say who we are, and all that the daemon must know to go on where the last one stopped."""
@@ -321,6 +336,7 @@ class Bridge:
             if line not in known:
                 self._say_again(line)
                 self._tell_changed({"uri": uri})  # perhaps it did, while nobody could say so
+        self.sent = set(self.pending)
         for key, line in self.pending.values():
             self._to_daemon += key.encode() + b" " + line + b"\n"
 

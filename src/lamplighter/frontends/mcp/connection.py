@@ -20,6 +20,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.errors import Code
+from lamplighter.frontends.mcp.bridge import LONGEST
 from lamplighter.frontends.mcp.conversation import Client
 from lamplighter.frontends.mcp.server import Envelope
 from lamplighter.frontends.refusals import Refusals
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Incoming = SessionMessage | Exception
+_LONGEST = LONGEST + (1 << 19)
+"""A bridge refuses what is longer, so this is none; a read may bring the beginning of the next line."""
 
 
 def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone: asyncio.Event) -> Client:
@@ -46,6 +49,7 @@ class Connection:
         self.client = client
         self.refusals = refusals
         self._loop = asyncio.get_running_loop()
+        self._sending = asyncio.Lock()
 
     async def serve(self, buffer: bytearray) -> None:
         """Until the bridge leaves. What it has sent already is in the buffer."""
@@ -68,10 +72,10 @@ class Connection:
                     data = await self._loop.sock_recv(self.sock, 1 << 18)
                 except OSError:
                     data = b""
-                if not data:
+                buffer += data
+                if not data or len(buffer) > _LONGEST:
                     self.client.gone.set()
                     return
-                buffer += data
 
     async def _take(self, line: bytes, arriving: MemoryObjectSendStream[Incoming]) -> None:
         key, _, text = line.partition(b" ")
@@ -89,10 +93,10 @@ class Connection:
     def _note(self, text: bytes) -> None:
         """The bridge has refused a message itself, and says which."""
         try:
-            told: Any = json.loads(text)
-        except ValueError:
+            told = json.loads(text)
+            why = f"a message of {told['size']} bytes: {told['refused']}"
+        except (ValueError, LookupError, TypeError, RecursionError):
             return
-        why = f"a message of {told.get('size')} bytes: {told.get('refused')}"
         self.refusals.count(self.client.caller, why, tool="any", code=Code.BAD_INPUT.value)
 
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
@@ -101,10 +105,13 @@ class Connection:
                 await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def _write(self, line: bytes) -> None:
-        try:
-            await self._loop.sock_sendall(self.sock, line + b"\n")
-        except OSError:
-            self.client.gone.set()
+        """One line at a time: answers and what is said of unreadable messages come from two tasks, and a socket that is full
+        takes a part of a line, and the loop one waiting writer."""
+        async with self._sending:
+            try:
+                await self._loop.sock_sendall(self.sock, line + b"\n")
+            except OSError:
+                self.client.gone.set()
 
 
 def _unreadable(text: bytes, error: ValueError) -> bytes:

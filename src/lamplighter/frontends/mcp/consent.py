@@ -6,6 +6,7 @@ eras: a question in between (elicitation), and since 2026-07-28 a result that as
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Context = ServerRequestContext[Any, Any]
 _NAME = "approval"
-_SHOWN = 2000
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -56,21 +56,13 @@ class Consent:
         except ForbiddenError as error:
             if error.code is not Code.APPROVAL_NEEDED or not _can_ask(context, conversation):
                 raise
-            request = str(error.details["request"])
-            question = await self._question(error, request)
+            question, request = _question(error, params), str(error.details["request"])
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return types.InputRequiredResult(
                 input_requests={_NAME: types.ElicitRequest(params=question)}, request_state=request
             )
         answer = await context.session.elicit_form(question.message, _SCHEMA, context.request_id)
         return await self._granted(request, answer, conversation, run)
-
-    async def _question(self, error: ForbiddenError, request: str) -> types.ElicitRequestFormParams:
-        """With all that the call would do: a person cannot decide on less."""
-        asked = await self.app.approvals.find(request)
-        told = "\n".join(f"{name}: {str(value)[:_SHOWN]}" for name, value in (asked.arguments or {}).items())
-        message = f"{error.message}.\n\n{asked.operation}\n{told}\n\nLet it happen, this once?"
-        return types.ElicitRequestFormParams(message=message, requested_schema=_SCHEMA)
 
     async def _granted(
         self,
@@ -80,7 +72,8 @@ class Consent:
         run: Callable[[], Awaitable[types.CallToolResult]],
     ) -> types.CallToolResult:
         """Only by a client that may be asked, only for its own open request; then the call finds what was granted for it."""
-        if not conversation.client.can_be_asked or answer.action != "accept" or not (answer.content or {}).get("grant"):
+        granted = answer.action == "accept" and (answer.content or {}).get("grant") is True  # a form may say "false"
+        if not conversation.client.can_be_asked or not granted:
             await self.app.fleet.note_if_possible(None, conversation.caller, "approval declined", request=request[:7])
             raise ForbiddenError(
                 Code.FORBIDDEN, "the person at this client was asked, and did not let it happen", "do without it"
@@ -93,3 +86,12 @@ class Consent:
 def _can_ask(context: Context, conversation: Conversation) -> bool:
     capabilities = context.session.client_capabilities
     return conversation.client.can_be_asked and capabilities is not None and capabilities.elicitation is not None
+
+
+def _question(error: ForbiddenError, params: types.CallToolRequestParams) -> types.ElicitRequestFormParams:
+    """With all that the call would do: nobody can let happen what they do not see."""
+    call = f"{params.name} {json.dumps(params.arguments or {}, ensure_ascii=False)}"
+    shown = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in call)
+    return types.ElicitRequestFormParams(
+        message=f"{error.message}. The call is: {shown}. Let it happen, this once?", requested_schema=_SCHEMA
+    )

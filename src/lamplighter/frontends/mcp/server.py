@@ -131,7 +131,11 @@ class Shelf:
         }
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        found = await self.resources.list(conversation_of(self.app, context))
+        conversation = await self._reader(context)
+        try:
+            found = await self.resources.list(conversation)
+        except LampError as error:
+            raise _said(error) from None
         after = params.cursor if params else None
         if after is not None:
             found = [one for one in found if one.uri > after]
@@ -155,34 +159,42 @@ class Shelf:
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
+        conversation = await self._reader(context)
         try:
-            kind, text = await self.resources.read(conversation_of(self.app, context), uri)
+            kind, text = await self.resources.read(conversation, uri)
         except LampError as error:
-            code = types.INVALID_PARAMS if error.code in (Code.NOT_FOUND, Code.AMBIGUOUS) else types.INTERNAL_ERROR
-            raise MCPError(code, f"{error.code}: {error.message}; {error.hint}", {"uri": uri[:200]}) from None
+            raise _said(error, uri=uri[:200]) from None
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        await self._check_reader(context)
+        await self._reader(context)
         await self.subscriptions.subscribe(context, envelope_of(context).client, str(params.uri))
         return types.EmptyResult()
 
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        await self._check_reader(context)
+        await self._reader(context)
         return await self.subscriptions.listen(context, params)
-
-    async def _check_reader(self, context: Context) -> None:
-        """That something has changed is known only to who may read it."""
-        try:
-            await self.app.allowed(envelope_of(context).client.caller, Act.READ)
-        except LampError as error:
-            raise MCPError(types.INVALID_REQUEST, f"{error.code}: {error.message}; {error.hint}") from None
 
     async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         await self.subscriptions.unsubscribe(envelope_of(context).client, str(params.uri))
         return types.EmptyResult()
+
+    async def _reader(self, context: Context) -> Conversation:
+        """Whoever asks, and may read at all. That something changed is a thing to read too."""
+        conversation = conversation_of(self.app, context)
+        try:
+            await self.app.admitted(conversation.caller, Act.READ)
+        except LampError as error:
+            raise _said(error) from None
+        return conversation
+
+
+def _said(error: LampError, **data: str) -> MCPError:
+    """An error of ours where MCP has no place for a tool's: what a client did wrong is no fault inside."""
+    code = types.INTERNAL_ERROR if isinstance(error, UnavailableError) else types.INVALID_PARAMS
+    return MCPError(code, f"{error.code}: {error.message}; {error.hint}", data)
 
 
 def envelope_of(context: Context) -> Envelope:

@@ -17,6 +17,7 @@ from lamplighter.errors import Code, InputError, LampError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.schema import input_schema, output_schema
+from lamplighter.frontends.mcp.wording import CORE, worded
 from lamplighter.operations.operation import Request
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ def as_text(error: LampError) -> str:
     return f"{error.code}: {error.message}. Next: {error.hint}"
 
 
+def _failure(error: LampError) -> tuple[str, dict[str, Any]]:
+    said = worded(error, CORE)
+    return as_text(said), {"error": said.document()}
+
+
 @dataclass(frozen=True)
 class Toolset:
     """`failure` says how an error reads; by default as the core's do. `resources` makes what there is to read beside the
@@ -107,9 +113,7 @@ class Toolset:
     title: str
     instructions: str
     tools: tuple[Tool, ...]
-    failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(
-        default=lambda error: (as_text(error), {"error": error.document()})
-    )
+    failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(default=_failure)
     resources: Callable[[App], Resources] | None = None
     implicit_approval: bool = False
 

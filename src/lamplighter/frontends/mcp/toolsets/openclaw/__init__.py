@@ -9,12 +9,25 @@ from lamplighter.frontends.mcp.toolset import Toolset, as_text
 from lamplighter.frontends.mcp.toolsets.openclaw.ending import CLEANUP, KILL
 from lamplighter.frontends.mcp.toolsets.openclaw.seeing import HISTORY, LIST
 from lamplighter.frontends.mcp.toolsets.openclaw.talking import SEND, SPAWN
+from lamplighter.frontends.mcp.wording import worded
+
+_WORDS = {
+    "start": "sessions_spawn",
+    "ls": "sessions_list",
+    "show": "sessions_list",
+    "send": "sessions_send",
+    "read": "sessions_history",
+    "end": "sessions_kill",
+    "kill": "sessions_kill",
+    "cleanup": "sessions_cleanup",
+}
 
 
 def failure(error: LampError) -> tuple[str, dict[str, Any]]:
     """With openclaw's status beside the error: forbidden for what is not the caller's, timeout, else error."""
     status = "forbidden" if isinstance(error, ForbiddenError) else "timeout" if error.code is Code.TIMEOUT else "error"
-    return as_text(error), {"status": status, "error": error.document()}
+    said = worded(error, _WORDS, implicit_approval=True)
+    return as_text(said), {"status": status, "error": said.document()}
 
 
 TOOLSET = Toolset(

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import server_for
 from lamplighter.errors import Code, ConflictError, DeadlineError, LampError, SurvivorsError
 from lamplighter.frontends.mcp.conversation import Conversation
@@ -68,6 +69,7 @@ class Killed(Result):
 async def new_session(conversation: Conversation, request: NewSession) -> Answer:
     check_new_name(request.name)
     client = conversation.client
+    await conversation.app.admitted(client.caller, Act.READ)  # its result is what is read: refused before, not after
     shell, line = _shell(client.environment or os.environ), (request.command or "").strip()
     started = await _start(conversation, request, ["/bin/sh", "-c", _SCRIPT, "sh", shell, line] if line else [shell])
     status = await _status(conversation, started["id"], _EXITED if line else None)
