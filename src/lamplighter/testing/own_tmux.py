@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import inspect, wait_until
+from lamplighter.testing.processes import alive, inspect, wait_until
 
 
 class OwnTmux:
@@ -76,5 +76,5 @@ class OwnTmux:
         if server is not None:
             with suppress(ProcessLookupError):
                 os.kill(server[0], signal.SIGKILL)
-            wait_until(lambda: inspect(server[0]) is None)
+            wait_until(lambda: not alive(*server))
         shutil.rmtree(self.folder, ignore_errors=True)
