@@ -34,6 +34,7 @@ class Agent(ABC):
         self.home = home
         self.project = home / "project"
         self.project.mkdir(parents=True)
+        (home / "tmp").mkdir()
 
     @abstractmethod
     def program(self) -> list[str]: ...
@@ -54,7 +55,13 @@ class Agent(ABC):
 
     def environment(self) -> dict[str, str]:
         """Not the test's own: no LAMPLIGHTER_HOME, so that what was pasted must be enough."""
-        own = {"HOME": str(self.home), "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}", KEPT_BACK: "1"}
+        # A Claude that is killed leaves its socket in the folder for such things.
+        own = {
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home / "tmp"),
+            "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}",
+            KEPT_BACK: "1",
+        }
         # Everything else that they would like to ask the world is refused by the model.
         proxies = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"), self.model.url)
         near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
