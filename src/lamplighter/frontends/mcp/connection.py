@@ -91,8 +91,8 @@ class Connection:
             await self._write(_unreadable(text, error))
             return
         if isinstance(message, types.JSONRPCRequest):
-            if len(self._open) >= _MOST_OPEN:
-                await self._write(_too_many(message.id))
+            if message.id in self._open or len(self._open) >= _MOST_OPEN:
+                await self._write(_one_too_many(message.id, twice=message.id in self._open))
                 return
             self._open.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -131,11 +131,14 @@ def _cancelled(params: dict[str, Any] | None) -> str | int | None:
     return number if isinstance(number, str | int) else None
 
 
-def _too_many(number: str | int) -> bytes:
-    text = f"BAD_INPUT: {_MOST_OPEN} requests wait for answers already; this one was not carried out. Next: read those first"
-    return json.dumps(
-        {"jsonrpc": "2.0", "id": number, "error": {"code": types.INVALID_REQUEST, "message": text}}
-    ).encode()
+def _one_too_many(number: str | int, *, twice: bool) -> bytes:
+    """With no id when that one is taken: it must not pass for the answer to the first."""
+    if twice:
+        text = f"another request with the id {str(number)[:60]!a} waits for its answer; this one was not carried out"
+    else:
+        text = f"BAD_INPUT: {_MOST_OPEN} requests wait for answers already; this one was not carried out. Next: read those first"
+    problem = {"code": types.INVALID_REQUEST, "message": text}
+    return json.dumps({"jsonrpc": "2.0", "id": None if twice else number, "error": problem}).encode()
 
 
 def _unreadable(text: bytes, error: ValueError) -> bytes:
