@@ -342,6 +342,33 @@ def test_an_id_that_is_none_is_answered(lit: Engine) -> None:
             assert "the id of a request" in said["error"]["message"]
 
 
+def test_only_so_many_requests_wait_at_once(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    wait = {"name": "wait_session", "arguments": {"session": session, "until": "ended", "timeout": "60s"}}
+    sock, file = greeted(lit)
+    with sock, file:
+        sock.sendall(b"".join(b"- " + request(number, "tools/call", wait) for number in range(1, 1002)))
+        refused = json.loads(file.readline())
+        assert (refused["id"], "1000 requests wait" in refused["error"]["message"]) == (1001, True)
+        lit.call("kill_session", session=session, force=True)
+        assert {json.loads(file.readline())["id"] for _ in range(1000)} == set(range(1, 1001))
+        sock.sendall(b"- " + request(1002, "ping"))
+        assert "result" in json.loads(file.readline())
+
+
+def test_an_id_that_waits_is_not_used_twice(lit: Engine) -> None:
+    """Of two with one id, an answer could not be told from the other's, nor could both be sent again to another daemon."""
+    session = lit.start("cat")["id"]
+    wait = {"name": "wait_session", "arguments": {"session": session, "until": "ended", "timeout": "60s"}}
+    sock, file = greeted(lit)
+    with sock, file, outside(lit) as (client, _):
+        sock.sendall((b"- " + request(7, "tools/call", wait)) * 2)
+        assert "with the id '7'" in json.loads(file.readline())["error"]["message"]
+        assert "with this id" in raw_answer(client, request("x", "tools/call", wait) * 2)["error"]["message"]
+        lit.call("kill_session", session=session, force=True)
+        assert json.loads(file.readline())["id"] == 7
+
+
 def test_what_no_bridge_says_leaves_no_trace(lit: Engine) -> None:
     for line in (b"! []\n", b"! 5\n", b"! {}\n", b"! {\n", b"\n", b"\xff\n"):
         sock, file = greeted(lit)

@@ -146,6 +146,11 @@ class Bridge:
             # The server would take it for a notification, and whoever asked would wait for ever.
             self._answer(None, -32600, "the id of a request is a string or a whole number; it was not carried out")
             return
+        if _name(number) in self.pending:
+            self._answer(
+                None, -32600, "another request with this id waits for its answer; this one was not carried out"
+            )
+            return
         if method == "initialize":
             self.initialize, self.initialized = line, None
         elif method == "resources/subscribe":

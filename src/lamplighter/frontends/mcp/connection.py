@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Incoming = SessionMessage | Exception
+_MOST_OPEN = 1000
+"""Requests of one connection without an answer: each is a task, and whoever never reads could begin any number."""
 _LONGEST = LONGEST + (1 << 19)
 """A bridge refuses what is longer, so this is none; a read may bring the beginning of the next line."""
 
@@ -50,6 +52,7 @@ class Connection:
         self.refusals = refusals
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
+        self._open: set[Any] = set()
 
     async def serve(self, buffer: bytearray) -> None:
         """Until the bridge leaves. What it has sent already is in the buffer."""
@@ -87,6 +90,13 @@ class Connection:
         except ValueError as error:
             await self._write(_unreadable(text, error))
             return
+        if isinstance(message, types.JSONRPCRequest):
+            if message.id in self._open or len(self._open) >= _MOST_OPEN:
+                await self._write(_one_too_many(message.id, twice=message.id in self._open))
+                return
+            self._open.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._open.discard(_cancelled(message.params))
         envelope = Envelope(self.client, key.decode(errors="replace"))
         await arriving.send(SessionMessage(message, ServerMessageMetadata(request_context=envelope)))
 
@@ -102,6 +112,8 @@ class Connection:
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with leaving:
             async for item in leaving:
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._open.discard(item.message.id)
                 await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def _write(self, line: bytes) -> None:
@@ -112,6 +124,21 @@ class Connection:
                 await self._loop.sock_sendall(self.sock, line + b"\n")
             except OSError:
                 self.client.gone.set()
+
+
+def _cancelled(params: dict[str, Any] | None) -> str | int | None:
+    number = (params or {}).get("requestId")
+    return number if isinstance(number, str | int) else None
+
+
+def _one_too_many(number: str | int, *, twice: bool) -> bytes:
+    """With no id when that one is taken: it must not pass for the answer to the first."""
+    if twice:
+        text = f"another request with the id {str(number)[:60]!a} waits for its answer; this one was not carried out"
+    else:
+        text = f"BAD_INPUT: {_MOST_OPEN} requests wait for answers already; this one was not carried out. Next: read those first"
+    problem = {"code": types.INVALID_REQUEST, "message": text}
+    return json.dumps({"jsonrpc": "2.0", "id": None if twice else number, "error": problem}).encode()
 
 
 def _unreadable(text: bytes, error: ValueError) -> bytes:
