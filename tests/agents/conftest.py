@@ -86,7 +86,7 @@ def parent() -> Callable[[int], int]:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Engine]:
-    """Served before: Gemini waits only so long for a server, and on a busy machine a daemon that has to be started first may miss that."""
+    """Served before: Gemini waits only so long for a server, and a daemon that starts on a busy machine may miss that."""
     with engine() as made:
         with outside(made) as (client, _):
             client.call("list_sessions")
