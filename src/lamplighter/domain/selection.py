@@ -22,7 +22,7 @@ from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, InputError
 
 LONGEST = 1000
-FLAGS = ("active", "protected", "attached", "mine")
+FLAGS = ("active", "protected", "attached", "mine", "all")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 _CHOICES: dict[str, type[StrEnum]] = {"kind": Kind, "driver": Driver, "state": State}
 KEYS = ("kind", "agent", "driver", "state", "project", "owner", "parent", "name")
@@ -131,6 +131,8 @@ def _is_mine(seen: Seen, caller: Caller) -> bool:
 
 
 def _has_flag(flag: str, seen: Seen, caller: Caller) -> bool:
+    if flag == "all":
+        return True
     if flag == "mine":
         return _is_mine(seen, caller)
     if flag == "protected":

@@ -55,7 +55,7 @@ class CreateKiroSession(Request):
     )
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.START)
 async def create_kiro_session(call: Call, request: CreateKiroSession) -> KiroSessionView:
     """Make a session of kiro-cli, the active one of its caller from now on. It runs nothing until it is spoken to."""
     await call.app.allowed(call.caller, Act.START)
@@ -81,7 +81,7 @@ class ChosenKiroSession(Result):
     active: str | None = Field(description="the caller's active session now")
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.START)
 async def switch_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiroSession:
     """Make a session of kiro-cli its caller's active one: what is said to no session in particular goes there."""
     await call.app.kiro.sweep()
@@ -96,7 +96,7 @@ async def switch_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiro
     return ChosenKiroSession(session_id=request.session_id, active=request.session_id)
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.END)
 async def end_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiroSession:
     """End a session of kiro-cli with all that runs in it: TERM, five seconds, KILL. The oldest left becomes the active one."""
     app, owner = call.app, call.caller.name
@@ -130,7 +130,7 @@ class ClearKiroSession(Request):
     conversation: bool = Field(description="also what kiro-cli itself remembers, not only the history kept here")
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.SEND)
 async def clear_kiro_session(call: Call, request: ClearKiroSession) -> ChosenKiroSession:
     """Forget the history of a session of kiro-cli; with conversation also what kiro-cli remembers of it."""
     await call.app.kiro.sweep()
@@ -165,7 +165,7 @@ class StartKiroTurn(Request):
     )
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.START)
 async def start_kiro_turn(call: Call, request: StartKiroTurn) -> KiroTurnView:
     """Say something to a session of kiro-cli: one process tree, a session of ours, which reads it and ends by itself.
 
@@ -268,7 +268,7 @@ class CancelledKiroTask(KiroTurnView):
     cancelled: bool = Field(description="false when it was done before")
 
 
-@operation(command=None, group="sessions", changes=True)
+@operation(command=None, group="sessions", changes=True, act=Act.END)
 async def cancel_kiro_task(call: Call, request: CancelKiroTask) -> CancelledKiroTask:
     """Cancel a task of kiro-cli: TERM, five seconds, KILL, until nothing of its process tree is left. Its session stays."""
     app, owner = call.app, call.caller.name

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Request(BaseModel):
     """What a caller asks for. A field that does not exist is an error: a misspelt option must never run for real."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Nothing(Request):
@@ -32,7 +32,7 @@ class Nothing(Request):
 class Result(BaseModel):
     """What a caller gets back."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     def to_keep(self) -> Result:
         """What a repeated key gets: the same, but for what must not be stored."""

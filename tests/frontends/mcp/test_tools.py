@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lamplighter.domain.permission import Act
 from lamplighter.frontends.mcp.core import TOOLSET
 from lamplighter.operations import OPERATIONS
 from lamplighter.testing.engine import Engine
@@ -68,6 +69,12 @@ def test_every_tool_is_made_from_its_operation() -> None:
         assert own <= set(operation.request.model_fields), (
             f"{tool.name} has {own - set(operation.request.model_fields)}"
         )
+
+
+def test_what_changes_something_takes_more_than_the_right_to_read() -> None:
+    """A token with the scope `read` alone must change nothing, through whatever tool."""
+    reading = {name for name, operation in OPERATIONS.items() if operation.changes and operation.act is Act.READ}
+    assert reading == {"decide_approval"}, "which is the operator's, and says so itself"
 
 
 def test_each_description_names_its_neighbours() -> None:

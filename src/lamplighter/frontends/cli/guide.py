@@ -64,8 +64,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 _SELECTION = (
     "A SELECTION is a verdict (working waiting idle finished stuck orphaned leftovers unknown ended), active, protected, "
-    "attached, mine, kind:X, agent:X, driver:X, state:X, project:X, owner:X, parent:X, name:X, or a name, an id or a pattern "
-    "such as 'cron:*'. A comma between two means both, a plus means either: idle,kind:cron+orphaned."
+    "attached, mine, all, kind:X, agent:X, driver:X, state:X, project:X, owner:X, parent:X, name:X, or a name, an id or a "
+    "pattern such as 'cron:*'. A comma between two means both, a plus means either: idle,kind:cron+orphaned."
 )
 
 NOTES: dict[str, str] = {

@@ -68,8 +68,7 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
     what the processes do, not on silence; unknown is never safe to kill. BAD_INPUT for a selection that cannot be
     read.
     """
-    wanted = "" if request.selection.strip() == "all" else request.selection
-    found = await conversation.operate("list_sessions", selection=wanted)
+    found = await conversation.operate("list_sessions", selection=request.selection)
     rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
     shown = fitting(rows[: request.limit])
     left = len(rows) - len(shown)

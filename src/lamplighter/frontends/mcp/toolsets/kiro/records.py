@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
@@ -71,6 +72,7 @@ class Saved(Result):
 
 
 async def save(conversation: Conversation, request: Save) -> Answer:
+    await conversation.app.admitted(conversation.caller, Act.START)  # to write a file is more than to read
     found = await conversation.operate("read_kiro_history", session_id=request.session_id, limit=_MOST)
     session: dict[str, Any] = found["session"]
     path = _place(request.path, session["working_directory"], conversation.app.settings.home.state)
