@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,32 @@ def template_of(keeper: int) -> int:
     return next(int(line.split()[0]) for line in found.stdout.splitlines() if "lamp-template" in line)
 
 
+def sleeps(pid: int) -> bool:
+    found = inspect(pid)
+    return found is not None and found.state == "S"
+
+
 def stopped(pid: int) -> bool:
     found = inspect(pid)
     return found is not None and found.state in "Tt"
+
+
+def meet(lit: Engine, moment: str, keeper: tuple[int, int], template: int, runs: Path) -> None:
+    """Until the keeper is at this moment of the birth; then it is killed."""
+    sessions = Path(lit.folder, "sessions")
+    if moment == "before it began":
+        assert wait_until(lambda: any(sessions.glob("*/launch.json")))
+    else:
+        assert wait_until(lambda: len(list(sessions.glob("*/birth.json"))) == 2)
+        assert wait_until(lambda: sleeps(keeper[0])), "it has asked its template, and waits"
+    if moment == "after the fork":
+        os.kill(keeper[0], signal.SIGSTOP)  # it is told by the template, and can tell nobody
+        os.kill(template, signal.SIGCONT)
+        assert wait_until(runs.exists)
+    if moment == "with its template":
+        os.kill(template, signal.SIGKILL)
+    os.kill(keeper[0], signal.SIGKILL)
+    assert wait_until(lambda: not alive(*keeper))
 
 
 @pytest.mark.parametrize("place", ["terminal", "pipes", "tmux"])
@@ -56,20 +80,13 @@ def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, 
 
     with ThreadPoolExecutor(1) as pool:
         starting = pool.map(start, [0])
-        if moment == "before it began":
-            assert wait_until(lambda: any(Path(lit.folder, "sessions").glob("*/launch.json")))
-        else:
-            assert wait_until(lambda: len(list(Path(lit.folder, "sessions").glob("*/birth.json"))) == 2)
-        if moment == "after the fork":
-            os.kill(keeper[0], signal.SIGSTOP)  # it is told by the template, and can tell nobody
-            os.kill(template, signal.SIGCONT)
-            assert wait_until(runs.exists)
-        if moment == "with its template":
-            os.kill(template, signal.SIGKILL)
-        os.kill(keeper[0], signal.SIGKILL)
-        assert wait_until(lambda: not alive(*keeper))
-        if moment == "before the fork":
-            os.kill(template, signal.SIGCONT)
+        try:
+            meet(lit, moment, keeper, template, runs)
+        finally:  # also when it goes wrong: whatever is stopped would be waited for for ever
+            with suppress(ProcessLookupError):
+                os.kill(keeper[0], signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(template, signal.SIGCONT)
         session = next(iter(starting))
     assert wait_until(runs.exists)
     assert lit.show(session)["state"] == "running"
