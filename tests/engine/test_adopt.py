@@ -18,6 +18,7 @@ import pytest
 
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import ESCAPEES, Engine, engine
+from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.processes import Process, alive, inspect, marked, none_left, wait_until
 from lamplighter.testing.tmux import Tmux, tmux_of
 
@@ -530,10 +531,10 @@ def mortal() -> Iterator[Engine]:
         yield made
 
 
-def deaths(made: Engine) -> Iterator[str]:
+def deaths(made: Engine, every: int = 1) -> Iterator[str]:
     """The number of every step, until there is none so late that the daemon lived."""
     file = made.folder / "die-at"
-    for number in range(1, 60):
+    for number in range(1, 60, every):
         yield str(number)
         if file.exists():
             file.unlink()
@@ -566,11 +567,12 @@ def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine) -> None:
             assert shown.count(words[0]) == 2, shown
 
 
+@EVERY_STEP
 @pytest.mark.parametrize("operation", ["end_session", "kill_session"])
-def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str) -> None:
+def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str, every: int) -> None:
     with tmux_of(mortal) as tmux:
         neighbour = process(tmux.new("neighbour", "exec cat"))
-        for number in deaths(mortal):
+        for number in deaths(mortal, every):
             tmux.new("work", "exec sh")
             adopted = mortal.call("adopt_session", target="tmux:work")
             report = escapees(mortal, tmux, "work", "deaf", "daemon", mark=mark)

@@ -14,6 +14,7 @@ import pytest
 from lamplighter.errors import Code, LampError
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, answer, engine, send
+from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.processes import none_left, wait_until
 
 HERE = Path(__file__).parent
@@ -59,8 +60,9 @@ def ended_once(made: Engine, sessions: list[str]) -> bool:
 
 
 @pytest.mark.timeout(240)
-def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str) -> None:
-    for number in deaths(mortal):
+@EVERY_STEP
+def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, every: int) -> None:
+    for number in deaths(mortal, every):
         sessions = jobs(mortal, number, mark)
         made = plan(mortal, f"job-{number}-*", force=number % 4 > 1)
         (mortal.folder / "die-at").write_text(str(number))
@@ -74,9 +76,10 @@ def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str) -> Non
 
 
 @pytest.mark.timeout(240)
-def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engine, mark: str) -> None:
+@EVERY_STEP
+def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engine, mark: str, every: int) -> None:
     """Asked once; the daemon dies; nobody asks again. From the step on at which the intent is written, all is done."""
-    for number in deaths(mortal, every=3):
+    for number in deaths(mortal, 2 * every):
         sessions = jobs(mortal, number, mark)
         made, key = plan(mortal, f"job-{number}-*"), uuid.uuid4().hex
         (mortal.folder / "die-at").write_text(str(number))

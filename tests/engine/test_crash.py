@@ -12,6 +12,7 @@ import pytest
 
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.processes import alive, marked, none_left, wait_until
 
 MORTAL = Path(__file__).with_name("mortal")
@@ -25,9 +26,9 @@ def mortal() -> Iterator[Engine]:
         yield made
 
 
-def deaths(made: Engine, most: int = 60) -> Iterator[int]:
+def deaths(made: Engine, every: int = 1, most: int = 60) -> Iterator[int]:
     """Every step, one after another, until there is none so late that the daemon lived."""
-    for number in range(1, most):
+    for number in range(1, most, every):
         (made.folder / "die-at").write_text(str(number))
         yield number
         if (made.folder / "die-at").exists():
@@ -60,9 +61,10 @@ def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None
         assert not (mortal.folder / "sessions" / started["id"] / "launch.json").exists()
 
 
+@EVERY_STEP
 @pytest.mark.parametrize("operation", ["end_session", "kill_session"])
-def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str) -> None:
-    for _ in deaths(mortal):
+def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str, every: int) -> None:
+    for _ in deaths(mortal, every):
         if (mortal.folder / "die-at").exists():
             number = (mortal.folder / "die-at").read_text()
             (mortal.folder / "die-at").unlink()

@@ -15,6 +15,7 @@ from everything import contents, reading, rounds
 from everything.toolset import TOOLSET
 from lamplighter.frontends.mcp import server as ours
 from lamplighter.frontends.mcp.toolset import Toolset
+from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 _build = ours.build
 
 
-def build(app: App, toolset: Toolset) -> Server[Any]:
-    made = _build(app, toolset)
+def build(app: App, toolset: Toolset, refusals: Refusals) -> Server[Any]:
+    made = _build(app, toolset, refusals)
     return extended(made) if toolset is TOOLSET else made
 
 
 def extended(server: Server[Any]) -> Server[Any]:
     list_ours, call_ours = _handler(server, "tools/list"), _handler(server, "tools/call")
-    bus = _handler(server, "subscriptions/listen").__self__.bus  # whoever listens to us hears of what the suite changes
+    bus = _handler(
+        server, "subscriptions/listen"
+    ).__self__.subscriptions.bus  # who listens to us hears of what the suite changes
     beside = {**contents.TOOLS, **rounds.TOOLS, **contents.triggers(bus)}
     listed = [
         types.Tool(name=name, description="For the conformance suite.", input_schema=schema)
