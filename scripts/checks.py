@@ -28,7 +28,8 @@ STATIC = (
     Stage("basedpyright", ("basedpyright",)),
     Stage("import layers", ("lint-imports",)),
 )
-TESTS = Stage("pytest", ("pytest", "-n", "2", "--dist", "worksteal"), live=True)
+# One more than the cores that are usual: half of the time a test waits for something to happen.
+TESTS = Stage("pytest", ("pytest", "-n", "3", "--dist", "worksteal"), live=True)
 
 
 def main(arguments: list[str]) -> int:
