@@ -182,7 +182,7 @@ def test_exit_leaves_the_escapees_behind(launch: Launch) -> None:
 
 
 def test_they_end_by_themselves_even_when_stopped(launch: Launch) -> None:
-    run = launch("stopped", "deaf", "daemon-scrubbed", "hopper", "--lifetime", "1")
+    run = launch("stopped", "deaf", "daemon-scrubbed", "hopper", "--lifetime", "4")
     assert run.living() >= {"stopped", "deaf"}
     assert processes.wait_until(lambda: processes.none_left(run.token))
 
