@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -27,18 +26,17 @@ from lamplighter.drivers.tmux_server import tmux_program
 from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, LampError, UnavailableError
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
+from lamplighter.lifecycle.births import is_born, was_born
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
+from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
 from lamplighter.lifecycle.project import project_of
-from lamplighter.lifecycle.stop import kill_traced
 from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import aliases, events, sessions
 
 _BIRTH_SECONDS = 2.0
-_LOCK_SECONDS = 0.01
 _MOST_LOSSES = 5
-_USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,11 @@ class Launcher:
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return _born(await self.resume(self._now(again)))
-        _check_command(launch.command, launch.environment)
+        check_command(launch.command, launch.environment)
         if launch.driver is Driver.TMUX:
             tmux_program()
-        cwd = _check_folder(launch.cwd)
-        program = _find_program(launch.command[0], cwd, launch.environment)
+        cwd = check_folder(launch.cwd)
+        program = find_program(launch.command[0], cwd, launch.environment)
         parent = await self._parent(launch.parent, caller)
         session = await self._intend(launch, program, cwd, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
@@ -104,7 +102,7 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
-        if await self._was_born(session):
+        if await was_born(self.fleet.folder(session.id), session.id):
             # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
             return await self._joined(session)
         orders = read_json(f"{self.fleet.folder(session.id)}/launch.json")
@@ -242,7 +240,7 @@ class Launcher:
 
     def _orders(self, session: Session, launch: Launch, program: str) -> dict[str, Any]:
         """What only the command's own process needs to know, just before it becomes the command."""
-        environment = launch.environment or {"PATH": _USUAL_PATH}
+        environment = launch.environment or {"PATH": USUAL_PATH}
         ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
@@ -279,7 +277,7 @@ class Launcher:
                 return None
             except BrokenError:  # the keeper was lost while it was asked, and did it or did not
                 losses += 1
-                if await self._was_born(session):
+                if await was_born(self.fleet.folder(session.id), session.id):
                     await self.find(session.id)
                     return None
                 if losses == _MOST_LOSSES:
@@ -297,24 +295,6 @@ class Launcher:
         finally:
             self.started.pop(session.id, None)
 
-    async def _was_born(self, session: Session) -> bool:
-        """Once a birth under way has come to its end. A file that nobody writes any more is of one that came to nothing."""
-        try:
-            file = os.open(f"{self.fleet.folder(session.id)}/birth.json", os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            while not _try_lock(file):
-                await asyncio.sleep(_LOCK_SECONDS)
-            if os.fstat(file).st_size:
-                return True
-            await asyncio.to_thread(kill_traced, session.id, set[tuple[int, int]](), None)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{self.fleet.folder(session.id)}/birth.json")
-            return False
-        finally:
-            os.close(file)
-
     async def _joined(self, session: Session) -> Session:
         """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
         is taken back by its shim, and then it can be tried again."""
@@ -323,12 +303,9 @@ class Launcher:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(lamp.changed.wait(), _BIRTH_SECONDS)
                 continue
-            if not self._is_born(session):
+            if not is_born(self.fleet.folder(session.id)):
                 return await self.resume(lamp.session)
         return self._now(session)
-
-    def _is_born(self, session: Session) -> bool:
-        return os.path.exists(f"{self.fleet.folder(session.id)}/birth.json")
 
     async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
         """The command has been executed."""
@@ -414,14 +391,6 @@ def _first_facts(launch: Launch, line: list[str]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _try_lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _born(session: Session) -> Session:
     """Started; or how it came that it cannot be said to have."""
     if session.main is not None:
@@ -436,56 +405,6 @@ def _born(session: Session) -> Session:
         f"the start of {session.name} ({session.id}) was interrupted where nobody can say what came of it",
         "lamp show says more; start it again",
     )
-
-
-def _check_command(command: tuple[str, ...], environment: dict[str, str]) -> None:
-    if not command or not command[0]:
-        raise InputError(
-            Code.EMPTY_COMMAND, "there is no command to start", "give one after --, as in lamp start -- bash"
-        )
-    if any("\0" in word for word in (*command, *environment, *environment.values())):
-        raise InputError(
-            Code.BAD_INPUT, "a command or variable has a NUL in it", "take it out; no program can be given one"
-        )
-    if not all(map(_is_text, command)):
-        raise InputError(
-            Code.BAD_INPUT, "a word of the command is no UTF-8", "name it another way, such as by a pattern"
-        )
-    for name in environment:
-        if not name or "=" in name:
-            raise InputError(Code.BAD_INPUT, f"{name[:40]!a} cannot be the name of a variable", "give --env NAME=VALUE")
-
-
-def _check_folder(cwd: str | None) -> str:
-    folder = cwd or os.path.expanduser("~")
-    if not os.path.isabs(folder) or not os.path.isdir(folder):
-        raise InputError(Code.NO_SUCH_FOLDER, f"there is no folder {folder[:200]!a}", "give --cwd a folder that exists")
-    if not _is_text(folder):
-        raise InputError(Code.BAD_INPUT, f"the name of the folder {folder[:200]!a} is no UTF-8", "give --cwd another")
-    return folder
-
-
-def _is_text(word: str) -> bool:
-    """Whether it can be kept and sent: what the kernel takes as a name need not be text."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _find_program(program: str, cwd: str, environment: dict[str, str]) -> str:
-    """Where the program is; or NO_SUCH_PROGRAM."""
-    path = environment.get("PATH", _USUAL_PATH)
-    named = os.path.join(cwd, program) if "/" in program else program
-    found = shutil.which(named, path=path) if len(program) <= 4096 else None
-    if found is None:
-        raise InputError(
-            Code.NO_SUCH_PROGRAM,
-            f"there is no program {program[:100]!a} to run" + ("" if "/" in program else " on the PATH"),
-            "check its name, or give its full path; a shell's own words need a shell: lamp start -- sh -c '…'",
-        )
-    return os.path.join(cwd, found)
 
 
 def _shown(command: tuple[str, ...]) -> str:

@@ -62,15 +62,29 @@ class Operation:
 
     def parse(self, arguments: dict[str, Any]) -> Request:
         """The request, or BAD_INPUT that names each field that is wrong."""
-        try:
-            return self.request.model_validate(arguments)
-        except ValidationError as error:
-            problems = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()]
-            raise InputError(
-                Code.BAD_INPUT,
-                f"{self.name} was asked with wrong arguments: {'; '.join(problems)[:500]}",
-                f"it takes {', '.join(self.request.model_fields)}",
-            ) from None
+        return parsed(self.name, self.request, arguments)
+
+
+def parsed(name: str, request: type[Request], arguments: dict[str, Any]) -> Request:
+    """The request, or BAD_INPUT that names each argument that is wrong. An unknown one is an error, always."""
+    try:
+        return request.model_validate(arguments)
+    except (ValidationError, RecursionError) as error:
+        raise InputError(
+            Code.BAD_INPUT,
+            f"{name} was asked with wrong arguments: {_problems(error)}",
+            f"it takes {', '.join(request.model_fields) or 'no arguments'}; nothing was done",
+        ) from None
+
+
+def _problems(error: ValidationError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "they are nested too deeply"
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    shown = [
+        f"{'.'.join(str(part) for part in item['loc'])[:80] or 'arguments'}: {item['msg'][:160]}" for item in found
+    ]
+    return "; ".join(shown[:8])
 
 
 OPERATIONS: dict[str, Operation] = {}

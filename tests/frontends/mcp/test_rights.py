@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,17 @@ import pytest
 
 from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, bridge_command, inhabitant, outside
+from lamplighter.testing.mcp_client import (
+    LEGACY,
+    MODERN,
+    McpClient,
+    ToolError,
+    bridge_command,
+    connected,
+    inhabitant,
+    outside,
+)
+from lamplighter.testing.processes import wait_until
 
 FORM = {"form": {}}
 YES = {"action": "accept", "content": {"grant": True}}
@@ -143,8 +154,6 @@ def test_what_is_the_operators_own_is_not_an_agents(lit: Engine, words: list[str
 
 def agent_outside(lit: Engine, name: str, *bridge: str) -> Any:
     """A program that is called like an agent, in no session; its bridge speaks on the socket that comes back."""
-    import subprocess
-
     folder = lit.folder / "bin"
     folder.mkdir(exist_ok=True)
     program = folder / name
@@ -159,9 +168,6 @@ def agent_outside(lit: Engine, name: str, *bridge: str) -> Any:
 @pytest.mark.parametrize("program", ["codex", "claude", "gemini"])
 def test_an_agent_outside_is_known_though_it_hides_its_environment(lit: Engine, program: str) -> None:
     """Codex gives its MCP servers hardly any environment."""
-    from lamplighter.testing.mcp_client import connected
-    from lamplighter.testing.processes import wait_until
-
     theirs = lit.start("cat", name="theirs")["id"]
     home = f"LAMPLIGHTER_HOME={lit.folder}"
     path, process = agent_outside(lit, program, "env", "-i", home, "PATH=/usr/bin:/bin", *bridge_command())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Client:
-    """Whoever is at the other end of a connection. `place` is where it runs: a folder and an environment, which sessions that it
-    starts begin with; `gone` is set when it has left. `can_be_asked`: an elicitation reaches a person, not an agent."""
+    """Whoever is at the other end of a connection. `cwd` and `environment` are what sessions that it starts begin with, where
+    they are known; `gone` is set when it has left. `can_be_asked`: an elicitation reaches a person, not an agent."""
 
     caller: Caller
     cwd: str | None

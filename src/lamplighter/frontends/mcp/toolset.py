@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from lamplighter.errors import Code, InputError, LampError
+from lamplighter.errors import LampError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.schema import input_schema, output_schema
 from lamplighter.frontends.mcp.wording import CORE, worded
-from lamplighter.operations.operation import Request
+from lamplighter.operations.operation import Request, parsed
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -68,30 +68,13 @@ class Tool:
 
     def parse(self, arguments: dict[str, Any]) -> Request:
         """The request, or BAD_INPUT that names each argument that is wrong. An unknown one is an error, always."""
-        try:
-            return self.request.model_validate(arguments)
-        except (ValidationError, RecursionError) as error:
-            raise InputError(
-                Code.BAD_INPUT,
-                f"{self.name} was called with wrong arguments: {_problems(error)}",
-                f"it takes {', '.join(self.request.model_fields) or 'no arguments'}; nothing was done",
-            ) from None
+        return parsed(self.name, self.request, arguments)
 
 
 def told(run: Callable[..., Any]) -> str:
     """A function's docstring as a description: paragraphs, without the line breaks of the source."""
     paragraphs = inspect.cleandoc(run.__doc__ or "").split("\n\n")
     return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def _problems(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return "they are nested too deeply"
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    shown = [
-        f"{'.'.join(str(part) for part in item['loc'])[:80] or 'arguments'}: {item['msg'][:160]}" for item in found
-    ]
-    return "; ".join(shown[:8])
 
 
 def as_text(error: LampError) -> str:
