@@ -131,6 +131,15 @@ def test_a_cleanup_in_two_steps(client: McpClient, lit: Engine, mark: str) -> No
     assert lit.show("theirs")["state"] == "running"
 
 
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
+def test_older_revisions_are_spoken(lit: Engine, revision: str) -> None:
+    with outside(lit, protocol=revision) as (client, _):
+        assert client.initialize()["protocolVersion"] == revision
+        assert [tool["name"] for tool in client.request("tools/list", {})["tools"]] == NINE
+        text = client.raw("list_sessions", {})["content"][0]["text"]
+        assert text == "0 sessions", "where there is no structure yet, the text says it"
+
+
 @pytest.mark.parametrize("tool", NINE)
 def test_an_unknown_argument_is_never_ignored(lit: Engine, tool: str) -> None:
     lit.start("cat", name="one")
