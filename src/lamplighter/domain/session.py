@@ -39,7 +39,8 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One agent or command at work, or one that was. `intent` is there from `ending` on, `ending` only when ended."""
+    """One agent or command at work, or one that was. `intent` is there from `ending` on, `ending` only when ended. `project` is
+    what people call the project, `project_id` which one it is; `predecessor` is the session that it goes on from."""
 
     id: str
     name: str
@@ -54,6 +55,8 @@ class Session:
     agent: str = "generic"
     parent: str | None = None
     project: str | None = None
+    project_id: str | None = None
+    predecessor: str | None = None
     protected: bool = False
     keep_children: bool = False
     bound: bool = False

@@ -125,9 +125,16 @@ class Fleet:
     # -- changing
 
     async def change(
-        self, session: str, by: Caller, action: str, become: Callable[[Session], Session | None], **detail: Any
+        self,
+        session: str,
+        by: Caller,
+        action: str,
+        become: Callable[[Session], Session | None],
+        also: Callable[[sqlite3.Connection], Any] | None = None,
+        **detail: Any,
     ) -> Session | None:
-        """Save what the session becomes and its event in one transaction; then it is so. One change of a session at a time.
+        """Save what the session becomes and its event in one transaction, with `also` in it; then it is so. One change of a
+        session at a time.
 
         None when it is not alive any more, or when `become` says that there is nothing to change.
         """
@@ -141,6 +148,8 @@ class Fleet:
 
             def write(db: sqlite3.Connection) -> Event:
                 sessions.save(db, changed)
+                if also is not None:
+                    also(db)
                 return events.append(db, self.clock.now(), session, by.name, action, **detail)
 
             await self.store.write(write)

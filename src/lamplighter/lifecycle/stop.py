@@ -240,7 +240,7 @@ class Undertaker:
         return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
 
     async def _record(self, lamp: Lamp, ending: Ending, output: int | None = None) -> None:
-        detail = {
+        detail: dict[str, Any] = {
             "how": ending.how.value,
             "exit": ending.exit.document() if ending.exit else None,
             "guarantee": ending.certificate.guarantee.value,

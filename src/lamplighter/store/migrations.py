@@ -168,6 +168,67 @@ MIGRATIONS: list[str] = [
     );
     CREATE INDEX kiro_history_session ON kiro_history (session, n);
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN project_id TEXT;
+    ALTER TABLE sessions ADD COLUMN predecessor TEXT;
+    CREATE INDEX sessions_predecessor ON sessions (predecessor) WHERE predecessor IS NOT NULL;
+    CREATE INDEX sessions_project ON sessions (project_id, ended_at) WHERE project_id IS NOT NULL;
+    CREATE TABLE projects (id TEXT PRIMARY KEY, name TEXT NOT NULL, seen_at REAL NOT NULL) WITHOUT ROWID;
+    CREATE INDEX projects_name ON projects (name);
+    CREATE TABLE records (
+        n INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        type TEXT NOT NULL,
+        content TEXT NOT NULL,
+        category TEXT NOT NULL,
+        importance INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        by TEXT NOT NULL,
+        source TEXT NOT NULL,
+        project TEXT,
+        session TEXT,
+        handoff TEXT,
+        evidence TEXT NOT NULL,
+        state TEXT NOT NULL,
+        carried INTEGER NOT NULL,
+        supersedes TEXT,
+        superseded_by TEXT,
+        closed_at REAL,
+        closed_by TEXT,
+        closed_why TEXT
+    );
+    CREATE INDEX records_project ON records (project, state, type, created_at);
+    CREATE INDEX records_state ON records (state, type, created_at);
+    CREATE INDEX records_session ON records (session) WHERE session IS NOT NULL;
+    CREATE INDEX records_handoff ON records (handoff) WHERE handoff IS NOT NULL;
+    CREATE VIRTUAL TABLE record_texts USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE session_texts USING fts5 (
+        text, session UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+    );
+    CREATE TABLE handoffs (
+        id TEXT PRIMARY KEY,
+        session TEXT,
+        project TEXT,
+        at REAL NOT NULL,
+        source TEXT NOT NULL,
+        policy TEXT,
+        digest TEXT NOT NULL,
+        document TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX handoffs_session ON handoffs (session, digest);
+    CREATE INDEX handoffs_newest ON handoffs (session, at);
+    CREATE INDEX handoffs_project ON handoffs (project, at);
+    CREATE TABLE receipts (
+        id TEXT PRIMARY KEY,
+        at REAL NOT NULL,
+        caller TEXT NOT NULL,
+        session TEXT,
+        predecessor TEXT,
+        project TEXT,
+        document TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX receipts_session ON receipts (session) WHERE session IS NOT NULL;
+    """,
 ]
 
 

@@ -14,7 +14,7 @@ from lamplighter.domain.states import State
 _COLUMNS = (
     "id", "name", "kind", "driver", "agent", "owner", "parent", "project", "command", "cwd", "state", "boot", "protected",
     "keep_children", "bound", "holder_lost", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
-    "intent", "ending", "limits", "facts",
+    "intent", "ending", "limits", "facts", "project_id", "predecessor",
 )  # fmt: skip
 _SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
@@ -141,7 +141,7 @@ def _row(session: Session) -> tuple[Any, ...]:
         json.dumps(session.exit.document()) if session.exit else None,
         json.dumps(session.intent.document()) if session.intent else None,
         json.dumps(session.ending.document()) if session.ending else None,
-        json.dumps(session.limits.document()), json.dumps(session.facts),
+        json.dumps(session.limits.document()), json.dumps(session.facts), session.project_id, session.predecessor,
     )  # fmt: skip
 
 

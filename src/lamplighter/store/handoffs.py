@@ -1,0 +1,60 @@
+"""Queries about hand-offs and projects."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from lamplighter.domain.handoff import Handoff
+
+
+def insert(db: sqlite3.Connection, handoff: Handoff) -> None:
+    document = json.dumps(handoff.document())
+    values = (handoff.id, handoff.session, handoff.project, handoff.at, handoff.source, handoff.policy, handoff.digest)
+    db.execute("INSERT INTO handoffs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, document))
+
+
+def find(db: sqlite3.Connection, session: str | None, digest: str) -> Handoff | None:
+    """The one with this very content."""
+    row = db.execute("SELECT document FROM handoffs WHERE session IS ? AND digest = ?", (session, digest)).fetchone()
+    return _handoff(row)
+
+
+def get(db: sqlite3.Connection, handoff: str) -> Handoff | None:
+    return _handoff(db.execute("SELECT document FROM handoffs WHERE id = ?", (handoff,)).fetchone())
+
+
+def of_session(db: sqlite3.Connection, session: str) -> list[Handoff]:
+    """All that it left, oldest first."""
+    rows = db.execute("SELECT document FROM handoffs WHERE session = ? ORDER BY at, id", (session,)).fetchall()
+    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+
+
+def newest_of(db: sqlite3.Connection, project: str | None) -> Handoff | None:
+    """The last that was left in a project."""
+    row = db.execute(
+        "SELECT document FROM handoffs WHERE project IS ? ORDER BY at DESC, id DESC LIMIT 1", (project,)
+    ).fetchone()
+    return _handoff(row)
+
+
+def see_project(db: sqlite3.Connection, project: str, name: str, at: float) -> None:
+    """A project is known by the name that it had last."""
+    db.execute("INSERT OR REPLACE INTO projects VALUES (?, ?, ?)", (project, name, at))
+
+
+def projects_named(db: sqlite3.Connection, word: str) -> list[tuple[str, str]]:
+    """Identity and name of those with this identity or name, the last seen first."""
+    rows = db.execute(
+        "SELECT id, name FROM projects WHERE id = ? OR name = ? ORDER BY seen_at DESC LIMIT 20", (word, word)
+    ).fetchall()
+    return [(row["id"], row["name"]) for row in rows]
+
+
+def project_name(db: sqlite3.Connection, project: str) -> str:
+    row = db.execute("SELECT name FROM projects WHERE id = ?", (project,)).fetchone()
+    return str(row["name"]) if row else project
+
+
+def _handoff(row: sqlite3.Row | None) -> Handoff | None:
+    return Handoff.from_document(json.loads(row["document"])) if row else None
