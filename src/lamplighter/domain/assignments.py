@@ -30,11 +30,13 @@ _FLAG = re.compile(r"(?:\s|^)--?[A-Za-z0-9_-]{0,40}$")
 _IDENTIFIER = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w./@-]*|[A-Za-z]:\\.*")
 _VARIABLE = re.compile(r"\$[A-Za-z_{(]|\{|%[(sA-Z]|<|\[|\.{3}|…|https?://", re.IGNORECASE)
-_STAND_IN = re.compile(r"[*xX.•…_?-]+")
+_STAND_IN = re.compile(r"[*x.•…_?:-]+|.*(?:\.\.\.|…)", re.DOTALL)
+_KEY = re.compile(r"[\w+/=.~:@!$%^&*#-]{8,}", re.ASCII)
 _NO_VALUES = re.compile(
     "none|null|nil|true|false|yes|no|on|off|empty|required|optional|string|str|bytes|text|password|secret|token|key|value|example"
     "|changeme|redacted|hidden|masked|invalid|missing|unknown|undefined|expired|wrong|env|prompt|stdin|file"
 )
+_OURS = re.compile(r"\[redacted: [a-z0-9 ]*$")  # a name within the mark that a redaction leaves is none
 _BEARER = re.compile(r"(?:bearer|basic|token|apikey)[ \t]{1,3}(?P<secret>[a-z0-9_.~+/=-]{8,512}+)")
 _HEADER = "authorization"
 _CURL = re.compile(r"(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,200}:(?P<secret>[^\s\"'@]{1,512})")
@@ -55,7 +57,7 @@ def assigned(text: str, lower: str) -> Iterator[Found]:
 def _named(text: str, lower: str) -> Iterator[Found]:
     done = 0
     for match in _NAME.finditer(lower):
-        if match.end() < done:
+        if match.end() < done or _OURS.search(text[max(0, match.start() - 40) : match.start()]):
             continue
         span = _value(text, match)
         if span:
@@ -86,7 +88,9 @@ def _value(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     line = len(text) if line < 0 else line
     end = text.find(opened["quote"], opened.end(), line)
     end = line if end < 0 else end
-    return (opened.end(), end) if _quoted(text[opened.end() : end], name) else None
+    value = text[opened.end() : end]
+    filled = opened[0][0] in "fF" and "{" in value  # when the program runs, and not before
+    return (opened.end(), end) if not filled and _quoted(value, name) else None
 
 
 def _quoted(value: str, name: re.Match[str]) -> bool:
@@ -94,13 +98,17 @@ def _quoted(value: str, name: re.Match[str]) -> bool:
         return False
     if name["password"]:
         return True
-    return len(value) >= 8 and " " not in value and not worded(value) and not _PATH.fullmatch(value)
+    return _KEY.fullmatch(value) is not None and not worded(value) and not _PATH.fullmatch(value)
 
 
 def _flagged(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     """`--password hunter2`"""
     value = _VALUE.match(text, name.end())
-    if not value or not _FLAG.search(text[max(0, name.start() - 42) : name.start()]):
+    if (
+        not value
+        or _VARIABLE.match(text, name.end())
+        or not _FLAG.search(text[max(0, name.start() - 42) : name.start()])
+    ):
         return None
     plain = worded(value[0]) or _no_value(value[0]) or _PATH.fullmatch(value[0])
     return None if plain or value[0].startswith("-") else _whole(text, value)
@@ -108,15 +116,21 @@ def _flagged(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 def _bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     value = _VALUE.match(text, name.end())
-    if not value:
+    if not value or _VARIABLE.match(text, name.end()):
         return None
     word = value[0].rstrip(".!?:")
     if not word or _no_value(word) or _PATH.fullmatch(word) or ("/" in word and worded(word)):
         return None
-    called = text[value.end() : value.end() + 1] in ("(", "[") and _IDENTIFIER.fullmatch(word)
-    if called or not _telling(word, name, text, value.end()):
+    if _code(word, text[value.end() : value.end() + 1]) or not _telling(word, name, text, value.end()):
         return None
     return _whole(text, value)
+
+
+def _code(word: str, after: str) -> bool:
+    """`get_password(`, `tokens[`, an argument that is passed on: by what follows."""
+    if after in ("(", "["):
+        return _IDENTIFIER.fullmatch(word) is not None
+    return after in (",", ")") and _IDENTIFIER.fullmatch(word) is not None and not any(map(str.isdigit, word))
 
 
 def _telling(word: str, name: re.Match[str], text: str, end: int) -> bool:
@@ -126,7 +140,7 @@ def _telling(word: str, name: re.Match[str], text: str, end: int) -> bool:
         least = 6 if close and sign != ":" else 8 if _alone(text, name, end) else 16
         return len(word) >= least and not worded(word) and not _IDENTIFIER_PATH.fullmatch(word) and not _small(word)
     if close and sign != ":":
-        return not worded(word) or ("." not in word and text[end : end + 1] not in (")", ","))
+        return "." not in word or not worded(word)
     if sign != ":":
         return not _IDENTIFIER.fullmatch(word) or (any(character.isdigit() for character in word) and "." not in word)
     if _alone(text, name, end):
@@ -175,5 +189,5 @@ def _headers(text: str, lower: str) -> Iterator[Found]:
             yield Found(start, end, "authorization")
     for match in re.finditer(r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<secret>[\w.~+/=-]{12,512})", lower):
         start, end = match.span("secret")
-        if not worded(text[start:end]) and not _no_value(text[start:end]):
+        if not worded(text[start:end]) and not _no_value(text[start:end]) and text[end : end + 1] not in ("(", "["):
             yield Found(start, end, "authorization")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 _TOKEN = r"[A-Za-z0-9_-]"
 _REST = re.compile(_TOKEN + "*+")
-_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_./](?:[A-Z]?[a-z]+|[A-Z]+))*+[-_./]?")
+_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_./:](?:[A-Z]?[a-z]+|[A-Z]+))*+[-_./:]?")
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
@@ -140,7 +140,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "password",
         ("://",),
-        re.compile(r"://[^\s/?#\"'`<>:@]*+:(?!\$[\w{(]|[{*%])(?P<secret>[^\s/\"'`<>]+)@(?!sha256:)"),
+        re.compile(r"://[^\s/?#\"'`<>:@\[]*+:(?!\$[\w{(]|[{*%])(?P<secret>[^\s/\"'`<>]+)@(?!sha256:)"),
         words=True,
     ),
 )
@@ -184,14 +184,17 @@ class Detected:
     def find(self, text: str) -> Iterator[Found]:
         if not any(mark in text for mark in self.marks):
             return
+        done = 0
         for match in self.pattern.finditer(text):
+            if match.start() < done:
+                continue
             start, end = match.span(0 if self.kind in _WHOLE else match.lastindex or 0)
             value = text[start:end].rstrip(_AROUND)
             start += len(value) - len(value.lstrip(_AROUND))
             rest = _REST.match(
                 text, start + len(value.strip(_AROUND))
             )  # some patterns stop before a longer secret does
-            end = rest.end() if rest else end
+            end = done = rest.end() if rest else end
             if not _ordinary(text[start:end]):
                 yield Found(start, end, self.kind)
 

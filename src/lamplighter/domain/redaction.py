@@ -18,7 +18,8 @@ from lamplighter.domain.private_keys import private_keys
 # Also as HTML and JSON escape it: text is often handed over as it was found.
 _OPEN, _CLOSE = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
 _TAG = re.compile(
-    rf"{_OPEN}(?P<over>/?)private(?![\w-])(?:(?!{_OPEN}).)*?(?:{_CLOSE}|(?={_OPEN})|\Z)", re.IGNORECASE | re.DOTALL
+    rf"{_OPEN}(?P<over>/?)private(?=[\s>/&\\]|\Z)(?:(?!{_OPEN}).)*?(?:{_CLOSE}|(?={_OPEN})|\Z)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
