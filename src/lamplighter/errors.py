@@ -8,7 +8,7 @@
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
     │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED  ADOPTED
-    │     APPROVAL_USED  APPROVAL_EXPIRED
+    │     APPROVAL_USED  APPROVAL_EXPIRED  SUCCEEDED  NO_SUCCESSOR  NO_HANDOFF
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN  APPROVAL_NEEDED
     ├── DeadlineError      it did not happen in time; it may still
@@ -51,6 +51,9 @@ class Code(StrEnum):
     ADOPTED = "ADOPTED"
     APPROVAL_USED = "APPROVAL_USED"
     APPROVAL_EXPIRED = "APPROVAL_EXPIRED"
+    SUCCEEDED = "SUCCEEDED"
+    NO_SUCCESSOR = "NO_SUCCESSOR"
+    NO_HANDOFF = "NO_HANDOFF"
     FORBIDDEN = "FORBIDDEN"
     APPROVAL_NEEDED = "APPROVAL_NEEDED"
     TIMEOUT = "TIMEOUT"
@@ -122,6 +125,9 @@ class ConflictError(LampError):
             Code.ADOPTED,
             Code.APPROVAL_USED,
             Code.APPROVAL_EXPIRED,
+            Code.SUCCEEDED,
+            Code.NO_SUCCESSOR,
+            Code.NO_HANDOFF,
         }
     )
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lamplighter.domain.closing import Close
 from lamplighter.domain.handoff import Policy
-from lamplighter.domain.ingredients import Before, Close, Gone, Ingredients, Section, Since
+from lamplighter.domain.ingredients import Before, Gone, Ingredients, Section, Since
 from lamplighter.domain.packet import BUDGET, FITTING, Packet, build, fitting
 from lamplighter.domain.quoting import harmless, one_line, shortened, size
 from lamplighter.domain.record import Record, RecordType, Source
@@ -81,9 +82,14 @@ def ingredients(draw: st.DrawFn, most: int = 12) -> Ingredients:
         project=draw(st.none() | TEXTS),
         before=draw(
             st.none()
-            | st.builds(Before, TEXTS, st.just("00000001"), TEXTS, st.floats(0, 2000), st.sampled_from(Close))
             | st.builds(
-                Before, TEXTS, st.none(), st.none(), st.floats(0, 2000), st.sampled_from(Close), st.sampled_from(Policy)
+                Before,
+                TEXTS,
+                TEXTS,
+                TEXTS,
+                st.floats(0, 2000),
+                st.sampled_from(Close),
+                st.none() | st.sampled_from(Policy),
             )
         ),
         records=records,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lamplighter.domain.closing import Close
 from lamplighter.domain.handoff import Policy
 from lamplighter.domain.record import Record
 
@@ -24,23 +25,13 @@ class Section(StrEnum):
     NOTES = "notes"
 
 
-class Close(StrEnum):
-    """How a session came to its end: with a hand-off of its own; by others; by a fault; or just not there any more, or there
-    still, without having closed."""
-
-    CLOSED = "closed"
-    KILLED = "killed"
-    CRASHED = "crashed"
-    UNCLOSED = "unclosed"
-
-
 @dataclass(frozen=True, slots=True)
 class Before:
     """Who came before, and when they ended or last handed off. `inferred`: what they left was worked out after their end."""
 
     name: str
-    id: str | None
-    agent: str | None
+    id: str
+    agent: str
     at: float
     close: Close
     policy: Policy | None = None

@@ -228,11 +228,11 @@ def _header(what: Ingredients) -> str:
     before = what.before
     if before is None:
         return f"| {about}\n"
-    who = ", ".join(_named(word) for word in (before.id, before.agent) if word)
+    who = f"{_named(before.name)} ({_named(before.id)}, {_named(before.agent)})"
     policy = f"; succession: {before.policy}" if before.policy else ""
     when = f"{_ago(what, before.at)}, {before.close}{' (it runs still)' if before.alive else ''}"
     inferred = "; what it left is inferred" if before.inferred else ""
-    return f"| {about}; before you: {_named(before.name)}{f' ({who})' if who else ''}, {when}{policy}{inferred}\n"
+    return f"| {about}; before you: {who}, {when}{policy}{inferred}\n"
 
 
 def _heading(title: str, cut: int, short: int) -> str:

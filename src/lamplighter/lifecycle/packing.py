@@ -1,294 +1,158 @@
-"""Packing: what a packet is made of, gathered from the store and the folder, and a receipt of what was delivered to whom.
+"""Packing: the packet for whoever starts or asks, and a receipt of what was delivered to whom.
 
-Reading a packet claims nothing and changes no record. Knows where things are kept; how a packet is written is the domain's.
+Reading a packet claims nothing and changes no record. Knows who asks, and for what project; what goes into a packet is
+`gathering`'s.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lamplighter.domain.handoff import Handoff, Policy
-from lamplighter.domain.ingredients import Before, Gone, Ingredients, Section, Since
-from lamplighter.domain.packet import FITTING, SMALLEST_LINE, Packet, build, fitting
+from lamplighter.domain.ingredients import Before
+from lamplighter.domain.packet import BUDGET, FITTING, SMALLEST_LINE, Packet, build, fitting
 from lamplighter.domain.permission import Caller
-from lamplighter.domain.record import Record, RecordType, new_id
-from lamplighter.domain.session import Kind, Session
+from lamplighter.domain.record import new_id
+from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, MissingError, UnavailableError
-from lamplighter.lifecycle.closing import close_of
-from lamplighter.lifecycle.evidence import stale_all
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.repository import head
-from lamplighter.store import handoffs, packets, sessions
+from lamplighter.lifecycle.gathering import Gathered, Question, gather, look, stale
+from lamplighter.store import handoffs, packets
 
 log = logging.getLogger(__name__)
 LAST = "last"
-_NOTES = 40
-_GONE = 5
-_HANDOFFS = 20
-_LISTED = {
-    Section.LOOPS: RecordType.OPEN_LOOP,
-    Section.WARNINGS: RecordType.WARNING,
-    Section.DECISIONS: RecordType.DECISION,
-    Section.PREFERENCES: RecordType.PREFERENCE,
-}
+_MOST_FITTING = FITTING // SMALLEST_LINE
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked for. `session` names who came before; `folder` is where the caller is."""
+class Packed:
+    """A packet, with a second part when a prompt was given. `receipt` is what is kept of it."""
 
-    session: str | None = None
-    project: str | None = None
-    folder: str | None = None
-    prompt: str | None = None
-    budget: int = 0
-
-
-@dataclass(frozen=True)
-class Delivered:
-    """A packet, its second part if a prompt was given, and the receipt; `kept` is False when there was no room for that."""
-
-    packet: Packet
-    fitting: Packet | None
+    text: str
+    first: Packet
+    second: Packet | None
     before: Before | None
     project_name: str | None
     receipt: dict[str, Any]
-    kept: bool
 
-    @property
-    def text(self) -> str:
-        return self.packet.text + (self.fitting.text if self.fitting else "")
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Who came before: the session, if it was one, and the hand-offs that count."""
-
-    session: Session | None
-    newest: Handoff | None
-    policy: Policy | None
-    closed: bool
+    def keep_receipt(self, db: sqlite3.Connection, session: str | None = None) -> None:
+        """To whom it was delivered: whoever asked, or the session that starts with it. In the caller's transaction."""
+        packets.keep_receipt(db, {**self.receipt, "session": session} if session else self.receipt)
 
 
 class Packing:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
 
-    async def deliver(self, wish: Wish, caller: Caller) -> Delivered:
-        """The packet for whoever asks, and its receipt."""
-        if wish.prompt is not None and not wish.prompt.strip():
-            raise InputError(Code.BAD_INPUT, "the first prompt is empty", "say what the session is about, or leave it out")
+    async def deliver(
+        self,
+        caller: Caller,
+        *,
+        session: str | None,
+        project: str | None,
+        folder: str | None,
+        budget: int,
+        query: str | None,
+    ) -> tuple[Packed, bool]:
+        """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same."""
         mine = await self.fleet.find(caller.session) if caller.session else None
-        named = await self._named(wish, mine)
-        project = await self._project(wish, named, mine)
-        now = self.fleet.clock.now()
-        identifier = new_id("p", now)
-        but = caller.session
-        what, found = await self.fleet.store.read(
-            lambda db: _gather(db, identifier, now, project, named.id if named else None, but, wish.budget)
-        )
-        what = await asyncio.to_thread(_look, what, found)
-        packet = await asyncio.to_thread(build, what, wish.budget)
-        second = await self._fitting(identifier, project, wish.prompt, packet) if wish.prompt else None
-        receipt = _receipt(what, found, project, caller, wish.budget, packet, second)
-        return Delivered(packet, second, what.before, what.project, receipt, await self._keep(receipt))
+        before = await self._before(session, project, mine)
+        identity = await self._identity(project, folder) if project is not None else None
+        if identity is None and before is None:
+            identity = mine.project_id if mine else os.path.realpath(folder) if folder else None
+        packed = await self.pack(caller, predecessor=before, project=identity, budget=budget, query=query)
+        try:
+            await self.fleet.store.write(packed.keep_receipt)
+        except UnavailableError as error:
+            log.error("the receipt of %s for %s is not kept: %s", packed.receipt["packet"], caller.name, error)
+            return packed, False
+        return packed, True
 
-    async def _named(self, wish: Wish, mine: Session | None) -> Session | None:
-        """The session before, when it was said, or when the caller's own goes on from one."""
-        if wish.session and wish.session != LAST:
-            return await self.fleet.find(wish.session)
-        if wish.project is None and mine is not None and mine.predecessor:
+    async def pack(
+        self,
+        caller: Caller,
+        *,
+        predecessor: Session | None = None,
+        project: str | None = None,
+        budget: int | None = None,
+        query: str | None = None,
+    ) -> Packed:
+        """What comes from a session, or from the last of a project; nothing is kept of it yet."""
+        if query is not None and not query.strip():
+            raise InputError(
+                Code.BAD_INPUT, "the first prompt is empty", "say what the session is about, or leave it out"
+            )
+        if predecessor is not None and project is None:
+            project = await self._project_of(predecessor)
+        now = self.fleet.clock.now()
+        named = predecessor.id if predecessor else None
+        asked = Question(new_id("p", now), now, project, named, caller.session, budget or BUDGET)
+        found = await self.fleet.store.read(lambda db: gather(db, asked))
+        first = await asyncio.to_thread(_build, found, asked.budget)
+        second = await self._fitting(asked, query, first) if query else None
+        text = first.text + (second.text if second else "")
+        receipt = _receipt(asked, found, caller, text, first, second)
+        return Packed(text, first, second, found.what.before, found.what.project, receipt)
+
+    async def _fitting(self, asked: Question, query: str, first: Packet) -> Packet:
+        known = frozenset(first.included)
+        most = _MOST_FITTING + len(known)
+        found = await self.fleet.store.read(lambda db: packets.fitting(db, asked.project, query, most))
+        fresh = tuple(record for record in found if record.id not in known)[:_MOST_FITTING]
+        return await asyncio.to_thread(lambda: fitting(asked.packet, fresh, stale(fresh)))
+
+    # -- who, and which
+
+    async def _before(self, word: str | None, project: str | None, mine: Session | None) -> Session | None:
+        """Who came before, when that was said, or when the caller's own session goes on from one."""
+        if word is not None and word != LAST:
+            return await self.fleet.find(word)
+        if word is None and project is None and mine is not None and mine.predecessor:
             return await self.fleet.find(mine.predecessor)
         return None
 
-    async def _project(self, wish: Wish, named: Session | None, mine: Session | None) -> str | None:
-        if wish.project is not None:
-            return await self._identity(wish.project)
-        if named is not None:
-            left = await self.fleet.store.get(lambda db: handoffs.of_session(db, named.id))
-            return left[-1].project if left else named.project_id
-        return mine.project_id if mine is not None else None
+    async def _project_of(self, session: Session) -> str | None:
+        """That of the last hand-off, which may be about another than the session's own."""
+        left = await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+        return left[-1].project if left else session.project_id
 
-    async def _identity(self, word: str) -> str:
+    async def _identity(self, word: str, folder: str | None) -> str:
+        if "/" in word or word in (".", ".."):
+            return os.path.realpath(os.path.join(folder or "/", word))
         found = await self.fleet.store.get(lambda db: handoffs.projects_named(db, word))
-        if len(found) > 1 and word not in (identity for identity, _ in found):
+        if len(found) > 1:
             shown = ", ".join(identity for identity, _ in found[:5])
-            raise MissingError(Code.AMBIGUOUS, f"{word[:60]!a} is the name of more than one project: {shown}", "give one of these")
-        return found[0][0] if len(found) == 1 else word
-
-    async def _fitting(self, identifier: str, project: str | None, prompt: str, packet: Packet) -> Packet:
-        known = set(packet.included)
-        most = FITTING // SMALLEST_LINE // 2
-        found = await self.fleet.store.read(lambda db: packets.fitting(db, project, prompt, most + len(known)))
-        fresh = tuple(record for record in found if record.id not in known)[:most]
-        return await asyncio.to_thread(lambda: fitting(identifier, fresh, _stale(fresh)))
-
-    async def _keep(self, receipt: dict[str, Any]) -> bool:
-        """A packet is worth more than its receipt: on a full disk it is delivered all the same, and the log says so."""
-        try:
-            await self.fleet.store.write(lambda db: packets.keep_receipt(db, receipt))
-        except UnavailableError as error:
-            log.error("the receipt of %s for %s is not kept: %s", receipt["packet"], receipt["caller"], error)
-            return False
-        return True
+            raise MissingError(
+                Code.AMBIGUOUS, f"more than one project is called {word[:60]!a}: {shown}", "give one of these instead"
+            )
+        return found[0][0] if found else word
 
 
-# -- from the store
-
-
-def _gather(
-    db: sqlite3.Connection, identifier: str, now: float, project: str | None, named: str | None, but: str | None, budget: int
-) -> tuple[Ingredients, _Found]:
-    found = _before(db, project, named, but)
-    left = packets.left_by(db, found.session.id) if found.session else []
-    records, more = _records(db, project, left, budget)
-    before = _described(found)
-    what = Ingredients(
-        packet=identifier,
-        now=now,
-        project=handoffs.project_name(db, project) if project else None,
-        before=before,
-        records=records,
-        more=more,
-        since=_since(db, project, before, found.session, but),
-    )
-    return what, found
-
-
-def _before(db: sqlite3.Connection, project: str | None, named: str | None, but: str | None) -> _Found:
-    if named is None:
-        newest = _newest(db, packets.newest_handoffs(db, project, but, _HANDOFFS))
-        named = newest.session if newest else None
-        if named is None:
-            return _Found(None, newest, newest.policy if newest else None, closed=newest is not None)
-    session, left = sessions.get(db, named), handoffs.of_session(db, named)
-    policy = next((handoff.policy for handoff in reversed(left) if handoff.policy), None)
-    return _Found(session, left[-1] if left else None, policy, any(h.ending and not h.inferred for h in left))
-
-
-def _newest(db: sqlite3.Connection, found: list[Handoff]) -> Handoff | None:
-    """The last, but what was inferred from a command in the foreground or from cron only where there is nothing else: who ran
-    the tests once more did not take over the work."""
-    for handoff in found:
-        session = sessions.get(db, handoff.session) if handoff.inferred and handoff.session else None
-        if session is None or not (session.bound or session.kind in (Kind.CRON, Kind.SYSTEM)):
-            return handoff
-    return found[0] if found else None
-
-
-def _described(found: _Found) -> Before | None:
-    session, newest = found.session, found.newest
-    if session is None:
-        return newest and Before(newest.by, None, None, newest.at, close_of(None, closed=True), found.policy)
-    return Before(
-        name=session.name,
-        id=session.id,
-        agent=session.agent,
-        at=session.ended_at or (newest.at if newest else session.created_at),
-        close=close_of(session, closed=found.closed),
-        policy=found.policy,
-        inferred=newest is not None and newest.inferred and not found.closed,
-        alive=session.alive,
-    )
-
-
-def _records(
-    db: sqlite3.Connection, project: str | None, left: list[Record], budget: int
-) -> tuple[dict[Section, tuple[Record, ...]], dict[Section, int]]:
-    """What can fit of each section, and how many there are beside that."""
-    places = [project, None] if project is not None else [None]
-    totals = [packets.counts(db, place) for place in places]
-    most = budget // SMALLEST_LINE + 1
-
-    def of(kind: RecordType, *, oldest: bool = False, limit: int = most) -> list[Record]:
-        query = packets.first if oldest else packets.newest
-        return [record for place in places for record in query(db, place, kind, limit)]
-
-    def single(kind: RecordType) -> list[Record]:
-        """What the session before left; else the newest that there is."""
-        return ([record for record in left if record.type is kind] or of(kind, limit=1))[:1]
-
-    inferred = [record for record in left if record.type is RecordType.NOTE]
-    shown = {record.id for record in inferred}
-    loops = sorted(of(RecordType.OPEN_LOOP, oldest=True), key=lambda record: (record.created_at, record.id))
-    records = {
-        Section.CONSTRAINTS: of(RecordType.CONSTRAINT, oldest=True, limit=-1),
-        Section.FOCUS: [*single(RecordType.NEXT_SESSION_FOCUS), *single(RecordType.CHECKPOINT), *inferred],
-        Section.LOOPS: loops,
-        **{section: of(kind) for section, kind in _LISTED.items() if section is not Section.LOOPS},
-        Section.RELATION: single(RecordType.RELATIONAL_DELTA),
-        Section.NOTES: [record for record in of(RecordType.NOTE, limit=_NOTES) if record.id not in shown],
-    }
-    kinds = {
-        Section.FOCUS: (RecordType.NEXT_SESSION_FOCUS, RecordType.CHECKPOINT),
-        Section.RELATION: (RecordType.RELATIONAL_DELTA,),
-        Section.NOTES: (RecordType.NOTE,),
-        **{section: (kind,) for section, kind in _LISTED.items()},
-    }
-    more = {section: sum(total.get(kind, 0) for total in totals for kind in kinds[section]) - len(records[section]) for section in kinds}
-    more[Section.FOCUS] += len(inferred)
-    more[Section.NOTES] -= len(inferred)
-    return {section: tuple(found) for section, found in records.items()}, {s: max(0, n) for s, n in more.items()}
-
-
-def _since(
-    db: sqlite3.Connection, project: str | None, before: Before | None, session: Session | None, but: str | None
-) -> Since:
-    if before is None or project is None:
-        return Since()
-    ids, count = packets.ended_since(db, project, before.at, (before.id, but), _GONE)
-    found = [session for session in (sessions.get(db, one) for one in ids) if session is not None]
-    gone = tuple(Gone(one.name, one.id, one.ended_at or 0.0, close_of(one, closed=_closed(db, one))) for one in found)
-    git: dict[str, Any] = (session.ending.summary.get("git") if session and session.ending else None) or {}
-    return Since(git.get("head") or None, None, gone, count - len(gone))
-
-
-def _closed(db: sqlite3.Connection, session: Session) -> bool:
-    return any(handoff.ending and not handoff.inferred for handoff in handoffs.of_session(db, session.id))
-
-
-# -- from the folder
-
-
-def _look(what: Ingredients, found: _Found) -> Ingredients:
-    """What the files and git say now. Blocks; for a thread."""
-    at = head(found.session.cwd) if found.session else None
-    every = [record for section in what.records.values() for record in section]
-    since = replace(what.since, head_now=at.sha or None if at else None)
-    return replace(what, stale=_stale(every), since=since)
-
-
-def _stale(records: Iterable[Record]) -> dict[str, tuple[str, ...]]:
-    citing = [record for record in records if record.evidence]
-    if not citing:
-        return {}
-    found = stale_all([record.evidence for record in citing])
-    return {record.id: tuple(phrases) for record, phrases in zip(citing, found, strict=True) if phrases}
+def _build(found: Gathered, budget: int) -> Packet:
+    return build(look(found), budget)
 
 
 def _receipt(
-    what: Ingredients, found: _Found, project: str | None, caller: Caller, budget: int, packet: Packet, second: Packet | None
+    asked: Question, found: Gathered, caller: Caller, text: str, first: Packet, second: Packet | None
 ) -> dict[str, Any]:
-    both = [packet, *([second] if second else [])]
-    whole = Packet("".join(part.text for part in both))
+    parts = [first, *([second] if second else [])]
+    whole = replace(first, text=text)
     return {
-        "packet": what.packet,
-        "at": what.now,
+        "packet": asked.packet,
+        "at": asked.at,
         "caller": caller.name,
         "session": caller.session,
         "predecessor": found.session.id if found.session else None,
-        "handoff": found.newest.id if found.newest else None,
-        "project": project,
-        "budget": budget,
-        "included": list(packet.included),
-        "fitting": list(second.included) if second else [],
-        "cuts": {name: count for part in both for name, count in part.cuts.items()},
-        "shortened": {name: count for part in both for name, count in part.shortened.items()},
+        "handoff": found.handoff.id if found.handoff else None,
+        "project": asked.project,
+        "budget": asked.budget,
+        "included": [identifier for part in parts for identifier in part.included],
+        "cuts": {name: count for part in parts for name, count in part.cuts.items()},
+        "shortened": {name: count for part in parts for name, count in part.shortened.items()},
         "characters": whole.characters,
         "bytes": whole.bytes,
         "digest": whole.digest,

@@ -7,8 +7,7 @@ import re
 import sqlite3
 from typing import Any
 
-from lamplighter.domain.handoff import Handoff
-from lamplighter.domain.record import Record, RecordType
+from lamplighter.domain.record import SINGULAR, Record, RecordType
 from lamplighter.domain.wording import normalised
 from lamplighter.store.records import from_row
 
@@ -24,7 +23,7 @@ def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]
     return {RecordType(row[0]): int(row[1]) for row in rows}
 
 
-def first(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
+def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
     """The oldest that are in force of one type; all of them with a limit of -1."""
     return _some(db, project, kind, limit, "created_at, id")
 
@@ -45,15 +44,9 @@ def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
     """What a session left that there is one of, and notes that were inferred from it, as far as it is in force; the newest
     first, but notes in their order."""
     rows = db.execute(
-        "SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN (?, ?, ?) OR type = ? AND source = 'inferred') "
-        "ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
-        (
-            session,
-            RecordType.NEXT_SESSION_FOCUS,
-            RecordType.CHECKPOINT,
-            RecordType.RELATIONAL_DELTA,
-            RecordType.NOTE,
-        ),
+        f"SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN ({', '.join('?' * len(SINGULAR))}) "
+        "OR type = 'note' AND source = 'inferred') ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
+        (session, *sorted(SINGULAR)),
     ).fetchall()
     return [from_row(row) for row in rows]
 
@@ -72,15 +65,6 @@ def fitting(db: sqlite3.Connection, project: str | None, prompt: str, limit: int
     return [from_row(row) for row in rows]
 
 
-def newest_handoffs(db: sqlite3.Connection, project: str | None, but: str | None, limit: int) -> list[Handoff]:
-    """The last that were left in a project, but for one session's."""
-    rows = db.execute(
-        "SELECT document FROM handoffs WHERE project IS ? AND (? IS NULL OR session IS NOT ?) ORDER BY at DESC, id DESC LIMIT ?",
-        (project, but, but, limit),
-    ).fetchall()
-    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
-
-
 def ended_since(
     db: sqlite3.Connection, project: str, at: float, but: tuple[str | None, str | None], limit: int
 ) -> tuple[list[str], int]:
@@ -95,7 +79,7 @@ def keep_receipt(db: sqlite3.Connection, receipt: dict[str, Any]) -> None:
     """What was delivered to whom."""
     columns = ("packet", "at", "caller", "session", "predecessor", "project")
     values = [receipt[name] for name in columns]
-    db.execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, json.dumps(receipt)))
+    db.execute("INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, json.dumps(receipt)))
 
 
 def receipt(db: sqlite3.Connection, packet: str) -> dict[str, Any] | None:
