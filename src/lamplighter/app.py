@@ -62,7 +62,7 @@ class App:
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
-        self.packing = Packing()
+        self.packing = Packing(self.fleet)
         self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)

@@ -3,6 +3,7 @@
     LampError
     ├── InputError         what was asked for makes no sense; nothing changed
     │     BAD_INPUT  BAD_NAME  EMPTY_COMMAND  NO_SUCH_PROGRAM  NO_SUCH_FOLDER  HOME_TOO_LONG  START_FAILED
+    │     BUDGET_TOO_SMALL
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
@@ -36,6 +37,7 @@ class Code(StrEnum):
     NO_SUCH_FOLDER = "NO_SUCH_FOLDER"
     HOME_TOO_LONG = "HOME_TOO_LONG"
     START_FAILED = "START_FAILED"
+    BUDGET_TOO_SMALL = "BUDGET_TOO_SMALL"
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
     NAME_TAKEN = "NAME_TAKEN"
@@ -100,6 +102,7 @@ class InputError(LampError):
             Code.NO_SUCH_FOLDER,
             Code.HOME_TOO_LONG,
             Code.START_FAILED,
+            Code.BUDGET_TOO_SMALL,
         }
     )
 

@@ -38,15 +38,16 @@ def newest_of(db: sqlite3.Connection, project: str | None) -> Handoff | None:
     return _handoff(row)
 
 
-def last_session(db: sqlite3.Connection, project: str | None) -> str | None:
+def last_session(db: sqlite3.Connection, project: str | None, but: str | None = None) -> str | None:
     """The session to go on from when none is named: the last of the project that said something itself, or was an agent; a
-    command that only ran and ended comes after them."""
+    command that only ran and ended comes after them. Never `but`, who asks for those before it."""
     spoke = "AND (handoffs.source <> 'inferred' OR sessions.agent <> 'generic')"
     for condition in (spoke, ""):
         row = db.execute(
             "SELECT handoffs.session FROM handoffs JOIN sessions ON sessions.id = handoffs.session "
-            f"WHERE handoffs.project IS ? {condition} ORDER BY handoffs.at DESC, handoffs.id DESC LIMIT 1",
-            (project,),
+            f"WHERE handoffs.project IS ? AND handoffs.session IS NOT ? {condition} "
+            "ORDER BY handoffs.at DESC, handoffs.id DESC LIMIT 1",
+            (project, but),
         ).fetchone()
         if row is not None:
             return str(row["session"])
