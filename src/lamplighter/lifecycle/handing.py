@@ -26,7 +26,7 @@ from lamplighter.domain.record import (
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
-from lamplighter.lifecycle.evidence import cite
+from lamplighter.lifecycle.evidence import cite_all
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import events, handoffs, records
 
@@ -69,7 +69,7 @@ class Handing:
 
         def work() -> Prepared:
             cleaned, redacted, withheld = _cleaned(draft)
-            found = tuple(cite(session.cwd, text) for _, text in cleaned.items())
+            found = tuple(cite_all(session.cwd, [text for _, text in cleaned.items()]))
             return Prepared(cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld)
 
         return await asyncio.to_thread(work)
