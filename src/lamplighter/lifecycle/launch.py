@@ -32,6 +32,7 @@ from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
 from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.repository import commit_of
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import aliases, events, sessions
@@ -168,7 +169,7 @@ class Launcher:
         line = [parent.id, parent.owner, *parent.line] if parent else []
         base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
         name = wanted or self._free_name(base)
-        facts = _first_facts(launch, line)
+        facts = _first_facts(launch, line, cwd)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
             facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
@@ -402,12 +403,13 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
     }
 
 
-def _first_facts(launch: Launch, line: list[str]) -> dict[str, Any]:
+def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     """What is kept of a session beside its columns, from its start on."""
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
-    return {name: value for name, value in facts.items() if value}
+    commit = commit_of(cwd)
+    return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 
 
 def _born(session: Session) -> Session:
