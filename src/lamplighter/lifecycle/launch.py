@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.agents import program_name, prompted
+from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -408,6 +409,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
+    facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 

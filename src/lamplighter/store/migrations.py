@@ -198,6 +198,7 @@ MIGRATIONS: list[str] = [
         closed_why TEXT
     );
     CREATE INDEX records_project ON records (project, state, type, created_at);
+    CREATE INDEX records_said ON records (project, type, substr(content, 1, 40)) WHERE state = 'active';
     CREATE INDEX records_state ON records (state, type, created_at);
     CREATE INDEX records_session ON records (session) WHERE session IS NOT NULL;
     CREATE INDEX records_handoff ON records (handoff) WHERE handoff IS NOT NULL;
