@@ -22,6 +22,7 @@ from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
+from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
@@ -73,7 +74,8 @@ class App:
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
-        self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
+        self.logical = Logical(self.fleet, self.launcher, self.undertaker)
+        self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)

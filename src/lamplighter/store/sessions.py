@@ -132,6 +132,12 @@ def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
     return [_session(row) for row in rows]
 
 
+def successor_of(db: sqlite3.Connection, session: str) -> str | None:
+    """The one that goes on from it."""
+    row = db.execute("SELECT id FROM sessions WHERE predecessor = ? ORDER BY id LIMIT 1", (session,)).fetchone()
+    return str(row[0]) if row else None
+
+
 def _row(session: Session) -> tuple[Any, ...]:
     return (
         session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
