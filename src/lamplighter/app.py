@@ -15,6 +15,7 @@ from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
+from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.history import History
@@ -54,7 +55,9 @@ class App:
         self.fleet = Fleet(settings, self.store, self.clock)
         self.keeping = Keeping(settings.home)
         self.reading = Reading(self.fleet)
-        self.watch = Watch(self.fleet, self.keeping, self.tasks)
+        self.farewell = Farewell(self.fleet, self.reading)
+        self.handing = self.farewell.handing
+        self.watch = Watch(self.fleet, self.keeping, self.tasks, self.farewell)
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
