@@ -27,6 +27,7 @@ from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.resuming import Resuming
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
@@ -78,6 +79,7 @@ class App:
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
+        self.resuming = Resuming(self.fleet, self.logical)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
@@ -118,6 +120,7 @@ class App:
                 await self.cleanup.forget_old_plans()
                 await self.approvals.forget_old()
                 await self.tokens.forget_old()
+                await self.resuming.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

@@ -83,7 +83,7 @@ class Farewell:
 
     async def _last_lines(self, session: Session) -> list[str]:
         """What its screen shows; of one without a terminal, the end of what it printed."""
-        if session.traced:
+        if session.traced or session.logical:
             return []
         if session.driver is Driver.HEADLESS:
             text = (await self.reading.output(session, _LAST_LINES, None, 1 << 16))["text"]

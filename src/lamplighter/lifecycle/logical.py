@@ -6,11 +6,13 @@ may is not asked here.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from lamplighter.domain.ending import Guarantee, How, Intent
 from lamplighter.domain.lease import Lease
@@ -34,7 +36,8 @@ Also = Callable[[sqlite3.Connection], Any]
 @dataclass(frozen=True)
 class Announcement:
     """What an agent tells of itself. `name` is made fit to be one, and free; `told` is kept as it is; `shared` are names in
-    others' namespaces that several sessions may have, such as the id of the agent behind all of them."""
+    others' namespaces that several sessions may have, such as the id of the agent behind all of them. A successor is about
+    what its predecessor was about."""
 
     name: str
     kind: Kind = Kind.TASK
@@ -44,7 +47,7 @@ class Announcement:
     lease: float | None = None
     told: Mapping[str, Any] = field(default_factory=dict[str, Any])
     shared: Mapping[str, str] = field(default_factory=dict[str, str])
-    predecessor: str | None = None
+    predecessor: Session | None = None
 
 
 class Logical:
@@ -52,6 +55,11 @@ class Logical:
         self.fleet = fleet
         self.launcher = launcher
         self.undertaker = undertaker
+        self._closing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def closing(self, session: str) -> asyncio.Lock:
+        """Held by whoever closes it: of several at once the first has its last word, and the others see that it had."""
+        return self._closing.setdefault(session, asyncio.Lock())
 
     async def start(
         self, announced: Announcement, caller: Caller, key: str, *, repeated: bool, also: Also | None = None
@@ -85,11 +93,10 @@ class Logical:
             agent=announced.agent,
             parent=parent.id if parent else None,
             project=project_of(cwd, announced.project),
-            predecessor=announced.predecessor,
             key=key,
             facts={**line, "lease": lease.document(), "told": dict(announced.told)},
         )
-        return made.started(now.wall, None, None)
+        return _after(announced.predecessor, made).started(now.wall, None, None)
 
     async def _record(self, session: Session, announced: Announcement, caller: Caller, also: Also | None) -> None:
         def write(db: sqlite3.Connection) -> None:
@@ -155,3 +162,9 @@ class Logical:
         if lease is None or session.state is not State.RUNNING or session.protected:
             return False
         return lease.is_over(self.fleet.moment())
+
+
+def _after(before: Session | None, made: Session) -> Session:
+    if before is None:
+        return made
+    return replace(made, predecessor=before.id, project=before.project, project_id=before.project_id)
