@@ -25,10 +25,12 @@ from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.multiplexers import Multiplexers
+from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.resuming import Resuming
 from lamplighter.lifecycle.speech import Speech
+from lamplighter.lifecycle.succession import Succession
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
@@ -62,6 +64,8 @@ class App:
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
+        self.packing = Packing(self.fleet)
+        self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
@@ -79,7 +83,7 @@ class App:
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
-        self.resuming = Resuming(self.fleet, self.logical)
+        self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)

@@ -30,6 +30,7 @@ from lamplighter.lifecycle.evidence import cite
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import events, handoffs, records
 
+_LASTING = tuple(set(RecordType) - SINGULAR - {RecordType.NOTE})
 _BY_ID = ("resolved_loops", "dropped_loops", "policy", "project")
 
 
@@ -160,12 +161,13 @@ def _cleaned(draft: Draft) -> tuple[Draft, int, int]:
 
 
 def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff) -> list[Record]:
-    """Each text that is not in force already, word for word. What there is one of replaces what was there before."""
-    in_force = {(record.type, record.content) for record in records.active(db, prepared.project)}
+    """Each text that is not in force already, word for word. What there is one of replaces what was there before; what is
+    inferred is about this session alone."""
+    in_force = {(record.type, record.content) for record in records.active(db, prepared.project, *_LASTING)}
     stored: list[Record] = []
     last = handoff.id
     for (kind, text), evidence in zip(prepared.draft.items(), prepared.evidence, strict=True):
-        if (kind, text) in in_force and kind not in SINGULAR:
+        if (kind, text) in in_force:
             continue
         category, importance = KEPT_AS[kind]
         last = new_id("r", handoff.at, last)

@@ -22,7 +22,7 @@ from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.launch import Launcher, name_taken
+from lamplighter.lifecycle.launch import Launcher, identity_of, name_taken
 from lamplighter.lifecycle.preconditions import check_folder
 from lamplighter.lifecycle.project import project_of
 from lamplighter.lifecycle.stop import Undertaker
@@ -31,6 +31,7 @@ from lamplighter.store import aliases, events, sessions
 log = logging.getLogger(__name__)
 EXPIRED = "its lease ran out"
 Also = Callable[[sqlite3.Connection], Any]
+Claim = Callable[[sqlite3.Connection, str], None]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Announcement:
     told: Mapping[str, Any] = field(default_factory=dict[str, Any])
     shared: Mapping[str, str] = field(default_factory=dict[str, str])
     predecessor: Session | None = None
+    inherits: tuple[str, ...] = ()
 
 
 class Logical:
@@ -62,9 +64,9 @@ class Logical:
         return self._closing.setdefault(session, asyncio.Lock())
 
     async def start(
-        self, announced: Announcement, caller: Caller, key: str, *, repeated: bool, also: Also | None = None
+        self, announced: Announcement, caller: Caller, key: str, *, repeated: bool, claim: Claim | None = None
     ) -> Session:
-        """It runs from now on. `also` is in the same transaction, and what it raises undoes all of it."""
+        """It runs from now on. `claim` is given its id in the same transaction, and what it raises undoes all of it."""
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return await self.fleet.now(again)
@@ -72,13 +74,14 @@ class Logical:
         parent = await self.launcher.parent_for(None, caller)
         self.launcher.check_count(caller)
         session = self._session(announced, cwd, parent, caller, key)
-        await self._record(session, announced, caller, also)
+        await self._record(session, announced, caller, claim)
         return session
 
     def _session(self, announced: Announcement, cwd: str, parent: Session | None, caller: Caller, key: str) -> Session:
         now = self.fleet.moment()
         lease = Lease(announced.lease or self.fleet.settings.lease, now)
-        line = {"line": [parent.id, parent.owner, *parent.line]} if parent else {}
+        line = [parent.id, parent.owner, *parent.line] if parent else []
+        known = {"line": line, "inherits": list(announced.inherits)}
         self.fleet.last_id = make_id(now.wall, self.fleet.last_id)
         made = Session(
             id=self.fleet.last_id,
@@ -93,15 +96,20 @@ class Logical:
             agent=announced.agent,
             parent=parent.id if parent else None,
             project=project_of(cwd, announced.project),
+            project_id=identity_of(cwd, announced.project),
             key=key,
-            facts={**line, "lease": lease.document(), "told": dict(announced.told)},
+            facts={
+                **{name: value for name, value in known.items() if value},
+                "lease": lease.document(),
+                "told": dict(announced.told),
+            },
         )
         return _after(announced.predecessor, made).started(now.wall, None, None)
 
-    async def _record(self, session: Session, announced: Announcement, caller: Caller, also: Also | None) -> None:
+    async def _record(self, session: Session, announced: Announcement, caller: Caller, claim: Claim | None) -> None:
         def write(db: sqlite3.Connection) -> None:
-            if also is not None:
-                also(db)
+            if claim is not None:
+                claim(db, session.id)
             if not sessions.insert(db, session):
                 raise name_taken(session.name, "another session")
             for namespace, value in announced.shared.items():

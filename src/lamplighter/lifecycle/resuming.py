@@ -9,14 +9,17 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, replace
 
-from lamplighter.domain.handoff import Handoff, Policy
+from lamplighter.domain.handoff import Policy
 from lamplighter.domain.permission import Caller, Rank, related
 from lamplighter.domain.recovery import LIFETIME, Recovery
 from lamplighter.domain.session import Session
+from lamplighter.domain.succession import inheritance, policy_of
 from lamplighter.domain.token import digest_of, make_secret
 from lamplighter.errors import Code, ConflictError, ForbiddenError, MissingError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.logical import Also, Announcement, Logical
+from lamplighter.lifecycle.packing import Packing
+from lamplighter.lifecycle.succession import Legacy
 from lamplighter.store import aliases, handoffs, recovery, sessions
 
 _DAY = 86400.0
@@ -37,11 +40,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Resumed:
-    """`waiting` are others of the agent that a successor is required for."""
+    """`waiting` are others of the agent that a successor is required for; `packet` is what a new successor starts from."""
 
     session: Session
     predecessor: Session | None
     waiting: list[str]
+    packet: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,15 @@ class _Candidate:
         return self.successor is None and self.policy is not Policy.CLOSED
 
 
-def policy_of(left: list[Handoff]) -> Policy:
-    """What was said at the end; else what was said last before it; else a successor is allowed."""
-    said = [one for one in left if one.policy is not None]
-    chosen = next((one for one in said if one.ending), said[-1] if said else None)
-    return chosen.policy if chosen and chosen.policy else Policy.ALLOWED
-
-
 def is_own(caller: Caller, session: Session) -> bool:
     return caller.rank is Rank.OPERATOR or related(caller, session, session.line)
 
 
 class Resuming:
-    def __init__(self, fleet: Fleet, logical: Logical) -> None:
+    def __init__(self, fleet: Fleet, logical: Logical, packing: Packing) -> None:
         self.fleet = fleet
         self.logical = logical
+        self.packing = packing
 
     # -- tokens
 
@@ -110,7 +108,7 @@ class Resuming:
             try:
                 return await self._succeed(found.session, wanted, caller, key, None)
             except ConflictError as error:  # somebody went on from it meanwhile, and that one may be the caller's own
-                if error.details.get("successor") is None:
+                if error.code is not Code.SUCCEEDED:
                     raise
 
     async def _until_ended(self, session: Session) -> None:
@@ -135,10 +133,13 @@ class Resuming:
         return await self._succeed(session, wanted, caller, key, use)
 
     async def _succeed(self, before: Session, wanted: Wanted, caller: Caller, key: str, also: Also | None) -> Resumed:
-        def claim(db: sqlite3.Connection) -> None:
+        packed = await self.packing.pack(caller, predecessor=before)
+        legacy = Legacy(before, packed, tuple(inheritance(before)) if is_own(caller, before) else (), force=False)
+
+        def claim(db: sqlite3.Connection, session: str) -> None:
             if also is not None:
                 also(db)
-            _refuse(_candidate(db, before))
+            legacy.claim(db, session)
 
         announced = Announcement(
             name=before.name,
@@ -149,9 +150,10 @@ class Resuming:
             told={name: text for name, text in before.facts.get("told", {}).items() if name != "statement"},
             shared={wanted.namespace: wanted.agent},
             predecessor=before,
+            inherits=legacy.inherits,
         )
-        made = await self.logical.start(announced, caller, key, repeated=False, also=claim)
-        return await self._resumed(made, wanted, caller)
+        made = await self.logical.start(announced, caller, key, repeated=False, claim=claim)
+        return replace(await self._resumed(made, wanted, caller), packet=packed.text)
 
     async def _resumed(self, session: Session, wanted: Wanted, caller: Caller) -> Resumed:
         before = session.predecessor
@@ -190,25 +192,8 @@ class Resuming:
 
 
 def _candidate(db: sqlite3.Connection, session: Session) -> _Candidate:
-    policy = policy_of(handoffs.of_session(db, session.id))
-    return _Candidate(session, policy, sessions.successor_of(db, session.id))
-
-
-def _refuse(found: _Candidate) -> None:
-    session = found.session
-    if found.successor is not None:
-        raise ConflictError(
-            Code.ENDED,
-            f"{session.name} ({session.id}) has a successor already: {found.successor}",
-            f"lamp show {found.successor} says whose it is; one session alone goes on from another",
-            successor=found.successor,
-        )
-    if found.policy is Policy.CLOSED:
-        raise ConflictError(
-            Code.ENDED,
-            f"{session.name} ({session.id}) was closed without a successor: nobody goes on from it",
-            "begin anew with lamp start",
-        )
+    policy, after = policy_of(handoffs.of_session(db, session.id)), sessions.successor_of(db, session.id)
+    return _Candidate(session, policy, after.id if after else None)
 
 
 def _bad_token(problem: str) -> ForbiddenError:

@@ -17,9 +17,10 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.record import Record
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Kind, Session
+from lamplighter.domain.succession import policy_of
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle.logical import Announcement
-from lamplighter.lifecycle.resuming import is_own, policy_of
+from lamplighter.lifecycle.resuming import is_own
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import EndSession, end_session
 from lamplighter.operations.operation import Request, Result, operation
@@ -178,7 +179,7 @@ async def find_logical(call: Call, word: str) -> Session:
 
 
 async def view_of(call: Call, session: Session) -> LogicalView:
-    def read(db: sqlite3.Connection) -> tuple[list[Handoff], list[Record], str | None]:
+    def read(db: sqlite3.Connection) -> tuple[list[Handoff], list[Record], Session | None]:
         identifier = session.id
         return (
             handoffs.of_session(db, identifier),
@@ -187,7 +188,7 @@ async def view_of(call: Call, session: Session) -> LogicalView:
         )
 
     left, notes, successor = await call.app.store.get(read)
-    return _view(call, session, left, notes, successor)
+    return _view(call, session, left, notes, successor.id if successor else None)
 
 
 def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record], successor: str | None) -> LogicalView:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.domain.permission import Act
-from lamplighter.domain.record import KEPT_AS, Record, RecordType, Source, new_id
+from lamplighter.domain.record import Record, RecordType, Source, new_id
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, InputError
@@ -32,6 +32,7 @@ class LogicalResumed(Result):
     begun: bool = Field(description="whether this call began it, as a successor")
     predecessor: LogicalView | None = Field(description="what it goes on from, when it is a successor")
     waiting: list[str] = Field(description="others of this agent that a successor is required for")
+    packet: str = Field(description="what a new successor starts from: all that was left to it, fenced as data")
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.START)
@@ -48,6 +49,7 @@ async def resume_logical(call: Call, request: ResumeLogical) -> LogicalResumed:
         begun=found.session.key == call.key,
         predecessor=await view_of(call, found.predecessor) if found.predecessor else None,
         waiting=found.waiting,
+        packet=found.packet,
     )
 
 
@@ -142,7 +144,7 @@ def _note(call: Call, identifier: str, session: Session, text: str, importance: 
         id=identifier,
         type=RecordType.NOTE,
         content=text,
-        category=KEPT_AS[RecordType.NOTE][0],
+        category="context",  # by which a packet tells it from other notes
         importance=importance,
         created_at=call.app.clock.now(),
         by=call.caller.name,

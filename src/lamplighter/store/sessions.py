@@ -95,6 +95,18 @@ def ended_names(db: sqlite3.Connection, limit: int) -> list[tuple[str, str, str,
     return [(row[0], row[1], row[2], row[3], row[4], row[5]) for row in rows]
 
 
+def successor_of(db: sqlite3.Connection, session: str) -> Session | None:
+    """The first that went on from it."""
+    row = db.execute("SELECT * FROM sessions WHERE predecessor = ? ORDER BY id LIMIT 1", (session,)).fetchone()
+    return _session(row) if row else None
+
+
+def successors(db: sqlite3.Connection, session: str) -> list[Session]:
+    """All that went on from it; more than one only where the operator forced it."""
+    rows = db.execute("SELECT * FROM sessions WHERE predecessor = ? ORDER BY id", (session,)).fetchall()
+    return [_session(row) for row in rows]
+
+
 def by_key(db: sqlite3.Connection, key: str) -> Session | None:
     row = db.execute("SELECT * FROM sessions WHERE key = ?", (key,)).fetchone()
     return _session(row) if row else None
@@ -130,12 +142,6 @@ def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
     """Those of this boot, ended ones too, whose first shim was lost."""
     rows = db.execute("SELECT * FROM sessions WHERE holder_lost = 1 AND boot = ?", (boot,)).fetchall()
     return [_session(row) for row in rows]
-
-
-def successor_of(db: sqlite3.Connection, session: str) -> str | None:
-    """The one that goes on from it."""
-    row = db.execute("SELECT id FROM sessions WHERE predecessor = ? ORDER BY id LIMIT 1", (session,)).fetchone()
-    return str(row[0]) if row else None
 
 
 def _row(session: Session) -> tuple[Any, ...]:

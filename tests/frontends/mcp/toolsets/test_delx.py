@@ -353,7 +353,7 @@ def test_a_token_of_what_was_gone_on_from_says_who_has_it(client: McpClient) -> 
     token = close(client, begin(client, "late"))["recovery_token"]
     successor = client.call("resume_session", agent_id="late")["session_id"]
     error = refused(client, "resume_session", agent_id="late", recovery_token=token)
-    assert (error.code, error.error["details"]["successor"]) == ("ENDED", successor)
+    assert (error.code, error.error["details"]["successor"]) == ("SUCCEEDED", successor)
 
 
 def test_a_token_expires(timed: Timed) -> None:
