@@ -51,6 +51,15 @@ def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     return [from_row(row) for row in rows]
 
 
+def notes_of(db: sqlite3.Connection, session: str) -> list[Record]:
+    """What was noted on a session by those who were there, oldest first."""
+    rows = db.execute(
+        "SELECT * FROM records WHERE session = ? AND type = 'note' AND source = 'agent' AND state <> 'forgotten' ORDER BY n",
+        (session,),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
 def close(
     db: sqlite3.Connection,
     record: str,
