@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from lamplighter.domain.handoff import Draft, Handoff
+from lamplighter.domain.handoff import Draft, Handoff, best
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.record import (
     KEPT_AS,
@@ -88,8 +88,7 @@ class Handing:
         """What a session handed over: this very content, else the last that it left, somebody's own words before inferred."""
         if given is not None:
             return await self.fleet.store.get(lambda db: handoffs.find(db, session, given.draft.digest()))
-        found = await self.fleet.store.get(lambda db: handoffs.of_session(db, session))
-        return max(found, key=lambda handoff: (not handoff.inferred, handoff.at), default=None)
+        return best(await self.fleet.store.get(lambda db: handoffs.of_session(db, session)))
 
     def write(self, db: sqlite3.Connection, prepared: Prepared) -> Handoff:
         """In the caller's transaction. What was stored before with the same content is what comes back."""
