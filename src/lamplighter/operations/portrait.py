@@ -120,7 +120,7 @@ class Portrait:
             "verdict": found.verdict.value,
             "evidence": found.evidence,
             "last_output_at": moment(reading.last_output or None) if reading else None,
-            "last_input_at": moment(reading.last_input or None) if reading else None,
+            "last_input_at": moment((reading.last_input or None) if reading else _spoke_at(session)),
             "attached": found.attached,
             "processes": len(measure.processes),
             "memory": measure.memory,
@@ -167,6 +167,11 @@ class Portrait:
             if len(self._kept) > 2 * len(self.fleet.lamps) + 100:
                 self._kept = {name: value for name, value in self._kept.items() if name in self.fleet.lamps}
         return values
+
+
+def _spoke_at(session: Session) -> float | None:
+    """When a logical session last spoke, which is all that is known of its input."""
+    return session.lease.spoke.wall if session.lease else None
 
 
 def _shortened(command: tuple[str, ...]) -> list[str]:

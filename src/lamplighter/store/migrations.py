@@ -198,6 +198,7 @@ MIGRATIONS: list[str] = [
         closed_why TEXT
     );
     CREATE INDEX records_project ON records (project, state, type, created_at);
+    CREATE INDEX records_said ON records (project, type, substr(content, 1, 40)) WHERE state = 'active';
     CREATE INDEX records_state ON records (state, type, created_at);
     CREATE INDEX records_session ON records (session) WHERE session IS NOT NULL;
     CREATE INDEX records_handoff ON records (handoff) WHERE handoff IS NOT NULL;
@@ -228,6 +229,19 @@ MIGRATIONS: list[str] = [
         document TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX receipts_session ON receipts (session) WHERE session IS NOT NULL;
+    """,
+    """
+    CREATE TABLE recoveries (
+        digest TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        used_at REAL,
+        used_by TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX recoveries_session ON recoveries (session);
+    CREATE INDEX recoveries_expires ON recoveries (expires_at);
     """,
 ]
 

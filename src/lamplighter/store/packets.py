@@ -50,11 +50,12 @@ def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, room: i
 
 
 def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
-    """What a session left that there is one of, and notes that were inferred from it, as far as it is in force; the newest
-    first, but notes in their order."""
+    """What a session left that there is one of, notes that were inferred from it, and those that others handed to it (they are
+    context, while other notes are general), as far as it is in force; the newest first, but notes in their order."""
     rows = db.execute(
         f"SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN ({', '.join('?' * len(SINGULAR))}) "
-        "OR type = 'note' AND source = 'inferred') ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
+        "OR type = 'note' AND (source = 'inferred' OR source = 'agent' AND category = 'context')) "
+        "ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
         (session, *sorted(SINGULAR)),
     ).fetchall()
     return [from_row(row) for row in rows]

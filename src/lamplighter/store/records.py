@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -50,6 +51,15 @@ def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     return [from_row(row) for row in rows]
 
 
+def notes_of(db: sqlite3.Connection, session: str) -> list[Record]:
+    """What was noted on a session by those who were there, oldest first."""
+    rows = db.execute(
+        "SELECT * FROM records WHERE session = ? AND type = 'note' AND source = 'agent' AND state <> 'forgotten' ORDER BY n",
+        (session,),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
 def close(
     db: sqlite3.Connection,
     record: str,
@@ -70,9 +80,19 @@ def close(
     return bool(done)
 
 
-def carry(db: sqlite3.Connection, record: str) -> None:
-    """One more hand-off has left it open."""
-    db.execute("UPDATE records SET carried = carried + 1 WHERE id = ?", (record,))
+def in_force(db: sqlite3.Connection, project: str | None, kind: RecordType, content: str) -> str | None:
+    """The id of an active one that says the same, word for word."""
+    row = db.execute(
+        "SELECT id FROM records WHERE project IS ? AND type = ? AND substr(content, 1, 40) = substr(?, 1, 40) "
+        "AND content = ? AND state = 'active'",
+        (project, kind, content, content),
+    ).fetchone()
+    return str(row["id"]) if row else None
+
+
+def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:
+    """One more hand-off has left them open."""
+    db.executemany("UPDATE records SET carried = carried + 1 WHERE id = ?", ((loop,) for loop in loops))
 
 
 def from_row(row: sqlite3.Row) -> Record:

@@ -125,7 +125,7 @@ _PRINT_CONFIG = _option(
     None,
 )
 
-TOOLSETS = ("core", "openclaw", "tmux", "kiro")
+TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx")
 MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
