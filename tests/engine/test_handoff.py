@@ -213,7 +213,8 @@ def test_an_agent_that_is_killed_leaves_what_its_transcript_says(lit: Engine, tm
     """A program called claude that keeps its conversation where that one does; its own process is killed, and nobody asked."""
     kept = GOLDEN / "claude" / "killed" / "transcript.jsonl"
     program = tmp_path / "claude"
-    program.write_text('#!/bin/sh\nmkdir -p "$1"; sed "s#/w/shop#$PWD#g" "$2" > "$1/11111111-2222-4333-8444-555555555555.jsonl"\necho up; exec sleep 300\n')
+    script = 'mkdir -p "$1"; sed "s#/w/shop#$PWD#g" "$2" > "$1/11111111-2222-4333-8444-555555555555.jsonl"'
+    program.write_text(f"#!/bin/sh\n{script}\necho up; exec sleep 300\n")
     program.chmod(0o755)
     folder = lit.folder / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(tmp_path))
     started = lit.start(str(program), str(folder), str(kept), cwd=str(tmp_path), headless=True)
