@@ -48,10 +48,9 @@ def _published(text: str) -> tuple[str, int]:
     count = 0
     while hidden := _hidden(text):
         count += len(hidden)
-        kept, last = "", 0
-        for start, end in hidden:
-            kept, last = kept + text[last:start], end
-        text = kept + text[last:]
+        ends = [0, *(end for _, end in hidden)]
+        starts = [*(start for start, _ in hidden), len(text)]
+        text = "".join(text[last:start] for last, start in zip(ends, starts, strict=True))
     return text, count
 
 
@@ -64,11 +63,12 @@ def _hidden(text: str) -> list[tuple[int, int]]:
         if not tag["over"]:
             start = start if depth else tag.start()
             depth += 1
-        elif depth <= 1:
-            parts = [*parts, (start, tag.end())] if depth else [(0, tag.end())]
-            depth = 0
-        else:
-            depth -= 1
+            continue
+        if not depth:
+            parts, start, depth = [], 0, 1
+        depth -= 1
+        if not depth:
+            parts.append((start, tag.end()))
     return [*parts, (start, len(text))] if depth else parts
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
+from lamplighter.domain.redaction import redact
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
@@ -60,6 +62,11 @@ async def _told(call: Call, told: dict[str, Any], given: Prepared | None = None)
     return Ended.model_validate({**told, "handoff": HandoffView.of(found) if found else None})
 
 
+async def _kept(reason: str) -> str:
+    """As it may be stored, with the intent and in the event."""
+    return (await asyncio.to_thread(redact, reason)).text.strip() if reason else ""
+
+
 @operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
 async def end_session(call: Call, request: EndSession) -> Ended:
     """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
@@ -76,8 +83,9 @@ async def end_session(call: Call, request: EndSession) -> Ended:
         )
     session = await call.app.permitted(call, Act.END, word)
     handoff = await prepared(call, request, session, request.reason, ending=True)
+    reason = await _kept(request.reason)
     told = await call.app.undertaker.end(
-        session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
+        session, call.caller, reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
     )
     return await _told(call, told, handoff)
 
@@ -93,8 +101,9 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     session = await call.app.permitted(call, Act.KILL, request.session)
     if not request.force:
         await call.app.judgement.refuse_active(session)
+    reason = await _kept(request.reason)
     told = await call.app.undertaker.end(
-        session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone
+        session, call.caller, reason, grace=grace, ask=False, key=call.key, turn=call.gone
     )
     return await _told(call, told)
 
