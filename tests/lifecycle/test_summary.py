@@ -44,16 +44,16 @@ CHANGES = Changes(
 
 def _handoff(number: int) -> Handoff:
     return Handoff(
-        "h1",
+        f"h{number}",
         "s1",
         "/w",
         4000.0,
         "operator",
         Source.INFERRED,
         "d",
-        stored={"note": 4},
+        stored={"note": 2},
         carried=("r1", "r2"),
-        resolved=("r3",),
+        resolved=(f"r{number + 3}",),
     )
 
 
