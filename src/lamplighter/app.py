@@ -24,9 +24,11 @@ from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.multiplexers import Multiplexers
+from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
+from lamplighter.lifecycle.succession import Succession
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
@@ -60,6 +62,8 @@ class App:
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
+        self.packing = Packing(self.fleet)
+        self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)

@@ -10,6 +10,8 @@ import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 
 EVERYTHING: dict[str, Any] = {
     "checkpoint": "the parser reads all but dates",
@@ -169,3 +171,34 @@ def test_two_at_once_with_the_same_words_store_once(lit: Engine) -> None:
     assert len({answer["handoff"]["id"] for answer in answers}) == 1
     assert len(rows(lit, "handoffs")) == 1
     assert len(rows(lit, "records")) == 9
+
+
+@EVERY_STEP
+def test_an_ending_with_a_hand_off_survives_death_at_every_step(mortal: Engine, every: int) -> None:
+    """Whatever the step, the words are there once, and before the session was signalled; and the answer is the same."""
+    for death in deaths(mortal, every):
+        session = mortal.start("sleep", "300", name=f"job-{death.number}")["id"]
+        words: dict[str, Any] = {"checkpoint": f"at {death.number}", "open_loops": [f"loop {death.number}"]}
+        death.arm()
+        ended = mortal.call("end_session", key=uuid.uuid4().hex, session=session, grace="0.1s", **words)
+        assert ended["state"] == "ended"
+        assert ended["handoff"]["stored"] == {"checkpoint": 1, "open_loop": 1}
+        assert ended["summary"]["how"]
+        mine = [row for row in rows(mortal, "records") if row["session"] == session]
+        assert sorted(row["content"] for row in mine) == [f"at {death.number}", f"loop {death.number}"]
+        assert [row["source"] for row in rows(mortal, "handoffs") if row["session"] == session] == ["end_session"]
+        actions = [event["action"] for event in mortal.events(session)]
+        assert [actions.count(action) for action in ("end", "handed off", "ended")] == [1, 1, 1]
+
+
+@EVERY_STEP
+def test_what_dies_in_a_crash_leaves_an_inferred_hand_off(mortal: Engine, every: int) -> None:
+    for death in deaths(mortal, every):
+        session = mortal.start("sh", "-c", "echo so far; exec sleep 300", headless=True)["id"]
+        mortal.call("wait_session", session=session, until="text=so far", timeout="30s")
+        death.arm()
+        mortal.call("kill_session", key=uuid.uuid4().hex, session=session, force=True, grace="0s")
+        found = [row for row in rows(mortal, "records") if row["session"] == session]
+        assert [row["type"] for row in found] == ["note"] * len(found)
+        assert any("so far" in row["content"] for row in found)
+        assert [row["source"] for row in rows(mortal, "handoffs") if row["session"] == session] == ["inferred"]

@@ -32,6 +32,7 @@ PROGRAM = Program(
     names=frozenset({"claude", "claude-code"}),
     packages=("@anthropic-ai/claude-code",),
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
+    prompt=(),
 )
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -30,6 +30,7 @@ PROGRAM = Program(
     names=frozenset({"codex"}),
     packages=("@openai/codex",),
     marks=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
+    prompt=(),
 )
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

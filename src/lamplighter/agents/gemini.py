@@ -35,6 +35,7 @@ PROGRAM = Program(
     names=frozenset({"gemini"}),
     packages=("@google/gemini-cli",),
     marks=("GEMINI_CLI", "GEMINI_SESSION_ID"),
+    prompt=("-i",),
 )
 
 _WRITING = frozenset({"write_file", "replace", "edit"})

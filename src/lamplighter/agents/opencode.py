@@ -37,6 +37,7 @@ PROGRAM = Program(
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
+    prompt=("--prompt",),
 )
 
 _MAGIC = b"SQLite format 3\0"

@@ -9,23 +9,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
-from lamplighter.domain.ending import Ending
-from lamplighter.domain.handoff import Draft, Handoff
+from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
+from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.record import Source
+from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
+from lamplighter.lifecycle.inferring import MOST_LINES, infer
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.repositories import Repositories
+from lamplighter.lifecycle.repository import Changes
+from lamplighter.lifecycle.summary import summarise
 from lamplighter.store import handoffs
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-_LAST_LINES = 15
 _SECONDS = 5.0
 
 
@@ -42,54 +47,91 @@ class Parting:
             self.handing.write(db, self.inferred)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What could be found of a session."""
+
+    changes: Changes | None
+    screen: list[str]
+
+
 class Farewell:
     def __init__(self, fleet: Fleet, reading: Reading) -> None:
         self.fleet = fleet
         self.reading = reading
         self.handing = Handing(fleet)
+        self.repositories = Repositories(fleet.settings.home.run)
 
-    async def prepare(self, session: Session, ending: Ending, printed: int, usage: Mapping[str, Any]) -> Parting:
+    async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
         """Before the end is recorded."""
+        seen = await self._look(session)
         given = await self._given(session)
-        lines = await self._patiently(self._last_lines(session), session, [])
-        summary = self._summary(session, ending.at, ending, lines, given, usage)
-        told = any(handoff.ending and handoff.records for handoff in given)
-        return Parting(self.handing, summary, None if told else await self._infer(session, ending, lines))
+        inferred = None
+        if not any(handoff.ending and handoff.records for handoff in given):
+            inferred = await self._infer(session, ending, seen)
+        summary = await self._summary(session, ending, given, inferred, seen, usage)
+        return Parting(self.handing, summary, inferred)
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""
-        given = await self._given(session)
-        return self._summary(session, self.fleet.clock.now(), None, [], given, {})
+        intent = session.intent
+        assert intent is not None
+        nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
+        ending = Ending(self.fleet.clock.now(), intent.by, intent.reason, How.ASKED, None, nothing)
+        return await self._summary(session, ending, await self._given(session), None, await self._look(session), {})
 
     async def _given(self, session: Session) -> list[Handoff]:
         return await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
 
-    async def _infer(self, session: Session, ending: Ending, lines: list[str]) -> Prepared:
-        draft = Draft(notes=(f"{session.name} ended: {ending.how.value} by {ending.by}",), reason=ending.reason)
+    async def _look(self, session: Session) -> _Seen:
+        changes, screen = await asyncio.gather(
+            self._patiently(self._changes(session), session, None),
+            self._patiently(self._last_lines(session), session, cast("list[str]", [])),
+        )
+        return _Seen(changes, screen)
+
+    async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
+        draft, basis = infer(session, ending, None, seen.changes, seen.screen)
         return await self.handing.prepare(
-            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=("exit status",)
+            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
         )
 
-    def _summary(
+    async def _summary(
         self,
         session: Session,
-        at: float,
-        ending: Ending | None,
-        lines: list[str],
+        ending: Ending,
         given: list[Handoff],
+        inferred: Prepared | None,
+        seen: _Seen,
         usage: Mapping[str, Any],
     ) -> dict[str, Any]:
-        return {"seconds": round(at - (session.started_at or session.created_at), 3), "last_lines": lines}
+        summary = summarise(
+            session,
+            ending,
+            handoff=_together(given, inferred),
+            changes=seen.changes,
+            screen=seen.screen,
+            cpu=usage.get("cpu"),
+            memory=usage.get("memory"),
+        )
+        return cast("dict[str, Any]", await asyncio.to_thread(_redacted, summary))
+
+    async def _changes(self, session: Session) -> Changes | None:
+        """Only of one that was there when it started: what was changed before it is not its work."""
+        head = session.facts.get("head")
+        if head is None:
+            return None
+        return await self.repositories.changes(session.cwd, head, started_at=session.started_at)
 
     async def _last_lines(self, session: Session) -> list[str]:
         """What its screen shows; of one without a terminal, the end of what it printed."""
-        if session.traced:
+        if session.shim is None:
             return []
         if session.driver is Driver.HEADLESS:
-            text = (await self.reading.output(session, _LAST_LINES, None, 1 << 16))["text"]
+            text = (await self.reading.output(session, MOST_LINES, None, 1 << 16))["text"]
         else:
             text = (await self.reading.screen(session, "screen", None))["text"]
-        return [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+        return text.splitlines()
 
     async def _patiently(self, work: Awaitable[T], session: Session, otherwise: T) -> T:
         """What takes too long or fails is left out, and the log says so: an end is recorded in any case."""
@@ -98,3 +140,40 @@ class Farewell:
         except Exception:
             log.exception("%s: a part of its last account is left out", session.id)
             return otherwise
+
+
+def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None:
+    """All that was handed over, as if at once."""
+    said = [handoff for handoff in given if not handoff.inferred]
+    if not said:
+        notes = len(inferred.draft.items()) if inferred else 0
+        if inferred is None or not notes:
+            return None
+        return Handoff(
+            "",
+            inferred.session.id,
+            None,
+            0.0,
+            DAEMON.name,
+            Source.INFERRED,
+            "",
+            stored={inferred.draft.items()[0][0]: notes},
+        )
+    stored = Counter[str]()
+    for handoff in said:
+        stored.update(handoff.stored)
+    return replace(
+        said[-1],
+        stored=dict(stored),
+        resolved=tuple({loop for handoff in said for loop in handoff.resolved}),
+        dropped=tuple({loop for handoff in said for loop in handoff.dropped}),
+    )
+
+
+def _redacted(value: Any) -> Any:
+    """Every text of a document, as it may be stored."""
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, dict):
+        return {name: _redacted(item) for name, item in cast("dict[str, Any]", value).items()}
+    return [_redacted(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

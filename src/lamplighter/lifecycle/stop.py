@@ -277,7 +277,7 @@ class Undertaker:
         by = Caller(Rank.OPERATOR, ending.by)
         reading = self.fleet.reading(lamp.session.id)
         printed = output if output is not None else reading.offset if reading else 0
-        parting = await self.farewell.prepare(lamp.session, ending, printed, usage)
+        parting = await self.farewell.prepare(lamp.session, ending, usage)
 
         async def write() -> Session | None:
             end = _with_ending(replace(ending, summary=parting.summary), printed)

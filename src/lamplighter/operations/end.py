@@ -11,9 +11,9 @@ from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
-from lamplighter.operations.handoff import HandoffFields, HandoffView, prepared, view
+from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import CertificateView, SessionView
+from lamplighter.operations.views import CertificateView, HandoffView, SessionView
 
 
 class EndSession(HandoffFields):
@@ -57,7 +57,7 @@ class Ended(Result):
 
 async def _told(call: Call, told: dict[str, Any], given: Prepared | None = None) -> Ended:
     found = await call.app.handing.left_by(told["id"], given)
-    return Ended.model_validate({**told, "handoff": view(found) if found else None})
+    return Ended.model_validate({**told, "handoff": HandoffView.of(found) if found else None})
 
 
 @operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)

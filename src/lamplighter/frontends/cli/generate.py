@@ -35,6 +35,8 @@ _HANDOFF_OPTIONS = {
 }
 OPTIONS = {
     ("wait_session", "until"): "--for",
+    ("load_handoff", "prompt"): "--for",
+    ("start_session", "from_session"): "--from",
     **{
         (operation, field): option
         for operation in ("end_session", "hand_off")

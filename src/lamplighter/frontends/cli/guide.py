@@ -29,7 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
     ),
-    "end": ("lamp end claude --reason 'done for today'", "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn"),
+    "end": (
+        "lamp end claude --reason 'done for today'",
+        "lamp end claude --checkpoint 'dates are read; zones are not' --focus zones --open-loop 'who owns the fixtures?'",
+        "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn",
+    ),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "cleanup": (
         "lamp cleanup",
@@ -42,6 +46,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp approve ap-4k9d",
         "lamp approve ap-4k9d --refuse",
     ),
+    "handoff": (
+        "lamp handoff",
+        "lamp handoff nightly --budget 4000",
+        "lamp handoff --project shop --for 'mend the date parser'",
+        "lamp handoff claude --save --checkpoint 'dates are read; zones are not' --open-loop 'zones'",
+    ),
+    "handoffs": ("lamp handoffs", "lamp handoffs --waiting"),
+    "lineage": ("lamp lineage claude",),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
     "up": ("lamp up",),

@@ -33,6 +33,7 @@ _OWN_WAY = {
     "completion": "completion:completion",
     "mcp": "mcp:mcp",
     "token": "token:token",
+    "handoff": "handoff:handoff",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
