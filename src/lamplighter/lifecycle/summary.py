@@ -5,7 +5,6 @@ Pure composition from what was found by others; knows nothing of where it is kep
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,54 +22,42 @@ _MOST_COMMITS = 5
 
 def summarise(
     session: Session,
-    at: float,
-    ending: Ending | None = None,
+    ending: Ending,
     *,
-    handoffs: Sequence[Handoff] = (),
+    handoff: Handoff | None = None,
     transcript: Transcript | None = None,
     changes: Changes | None = None,
     screen: Sequence[str] = (),
     cpu: float | None = None,
     memory: int | None = None,
 ) -> dict[str, Any]:
-    """How long, how it ended, what it used, what it left. What is not known is None; without an ending it is how things stand
-    `at` that moment. `handoffs` are all that it left, oldest first; `cpu` is in seconds, `memory` in bytes."""
+    """How long, how it ended, what it used, what it left. What is not known is None. `cpu` is in seconds, `memory` in bytes."""
     return {
-        "seconds": round(max(0.0, at - (session.started_at or session.created_at)), 3),
-        "how": ending.how.value if ending else None,
-        "by": ending.by if ending else None,
-        "why": why(session, ending) if ending else None,
-        "exit": ending.exit.document() if ending and ending.exit else None,
+        "seconds": round(max(0.0, ending.at - (session.started_at or session.created_at)), 3),
+        "how": ending.how.value,
+        "by": ending.by,
+        "why": why(session, ending),
+        "exit": ending.exit.document() if ending.exit else None,
         "messages": dict(transcript.messages) if transcript else None,
         "messages_at_least": bool(transcript and transcript.at_least),
         "tokens": dict(transcript.tokens) if transcript and transcript.tokens else None,
         "cpu": cpu,
         "memory": memory,
-        **_handed(handoffs),
+        "stored": dict(handoff.stored) if handoff else {},
+        "inferred": bool(handoff and handoff.inferred),
+        "loops": {
+            "carried": len(handoff.carried) if handoff else 0,
+            "resolved": len(handoff.resolved) if handoff else 0,
+            "dropped": len(handoff.dropped) if handoff else 0,
+        },
         "git": changes.document() if changes else None,
         "last_lines": last_lines(screen),
     }
 
 
-def _handed(handoffs: Sequence[Handoff]) -> dict[str, Any]:
-    """What was stored by type in all of them, and what became of the loops; those that the last one left open are carried."""
-    stored: Counter[str] = Counter()
-    for handoff in handoffs:
-        stored.update(handoff.stored)
-    return {
-        "stored": dict(stored),
-        "inferred": bool(handoffs) and all(handoff.inferred for handoff in handoffs),
-        "loops": {
-            "carried": len(handoffs[-1].carried) if handoffs else 0,
-            "resolved": len({loop for handoff in handoffs for loop in handoff.resolved}),
-            "dropped": len({loop for handoff in handoffs for loop in handoff.dropped}),
-        },
-    }
-
-
 def as_text(summary: dict[str, Any]) -> str:
     """The same in lines, each of them said only when there is something to say."""
-    lines = [f"Ran for {format_duration(summary['seconds'])}; {summary['why'] or 'it has not ended yet'}."]
+    lines = [f"Ran for {format_duration(summary['seconds'])}; {summary['why']}."]
     lines += _usage(summary)
     lines += _left(summary)
     if summary["git"]:
