@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from lamplighter.domain.assignments import assigned
 from lamplighter.domain.credentials import Found, credentials, lowered
@@ -36,6 +36,15 @@ def redact(text: str) -> Redacted:
     text, private = _published(text)
     found = _joined([*private_keys(text), *credentials(text), *assigned(text, lowered(text))])
     return Redacted(_replaced(text, found), len(found), private)
+
+
+def redact_document(value: Any) -> Any:
+    """Every text in a document, as it may be stored."""
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, dict):
+        return {name: redact_document(item) for name, item in cast("dict[str, Any]", value).items()}
+    return [redact_document(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def prepare() -> None:

@@ -21,7 +21,7 @@ from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.record import Source
-from lamplighter.domain.redaction import redact
+from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
@@ -123,7 +123,7 @@ class Farewell:
             cpu=usage.get("cpu"),
             memory=usage.get("memory"),
         )
-        return cast("dict[str, Any]", await asyncio.to_thread(_redacted, summary))
+        return cast("dict[str, Any]", await asyncio.to_thread(redact_document, summary))
 
     async def _transcript(self, session: Session, until: float, named: str | None) -> Transcript | None:
         """The agent's own, where it says that it is, or where such an agent keeps it."""
@@ -197,12 +197,3 @@ def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None
         resolved=tuple({loop for handoff in said for loop in handoff.resolved}),
         dropped=tuple({loop for handoff in said for loop in handoff.dropped}),
     )
-
-
-def _redacted(value: Any) -> Any:
-    """Every text of a document, as it may be stored."""
-    if isinstance(value, str):
-        return redact(value).text
-    if isinstance(value, dict):
-        return {name: _redacted(item) for name, item in cast("dict[str, Any]", value).items()}
-    return [_redacted(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

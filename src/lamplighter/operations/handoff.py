@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from lamplighter.domain.handoff import Draft, Policy
 from lamplighter.domain.permission import Act, Rank
 from lamplighter.domain.record import LONGEST, Source
+from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
@@ -63,6 +66,11 @@ class HandoffFields(Request):
         default=None,
         description="whether somebody may go on from here: closed_without_successor, successor_allowed, successor_required",
     )
+
+    def to_show(self) -> dict[str, Any]:
+        """Without what may not be stored, as everything that is handed over."""
+        shown = super().to_show()
+        return redact_document(shown) if self.draft("") else shown
 
     def draft(self, reason: str) -> Draft:
         for name in ("decisions", "open_loops", "preferences", "constraints", "warnings"):
