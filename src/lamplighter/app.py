@@ -15,6 +15,7 @@ from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
+from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.history import History
@@ -23,9 +24,11 @@ from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.multiplexers import Multiplexers
+from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import Speech
+from lamplighter.lifecycle.succession import Succession
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
@@ -53,10 +56,14 @@ class App:
         self.fleet = Fleet(settings, self.store, self.clock)
         self.keeping = Keeping(settings.home)
         self.reading = Reading(self.fleet)
-        self.watch = Watch(self.fleet, self.keeping, self.tasks)
+        self.farewell = Farewell(self.fleet, self.reading)
+        self.handing = self.farewell.handing
+        self.watch = Watch(self.fleet, self.keeping, self.tasks, self.farewell)
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
+        self.packing = Packing(self.fleet)
+        self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)

@@ -3,11 +3,12 @@
     LampError
     ├── InputError         what was asked for makes no sense; nothing changed
     │     BAD_INPUT  BAD_NAME  EMPTY_COMMAND  NO_SUCH_PROGRAM  NO_SUCH_FOLDER  HOME_TOO_LONG  START_FAILED
+    │     BUDGET_TOO_SMALL
     ├── MissingError       it is not there
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
     │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED  ADOPTED
-    │     APPROVAL_USED  APPROVAL_EXPIRED
+    │     APPROVAL_USED  APPROVAL_EXPIRED  SUCCEEDED  NO_SUCCESSOR  NO_HANDOFF
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN  APPROVAL_NEEDED
     ├── DeadlineError      it did not happen in time; it may still
@@ -36,6 +37,7 @@ class Code(StrEnum):
     NO_SUCH_FOLDER = "NO_SUCH_FOLDER"
     HOME_TOO_LONG = "HOME_TOO_LONG"
     START_FAILED = "START_FAILED"
+    BUDGET_TOO_SMALL = "BUDGET_TOO_SMALL"
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
     NAME_TAKEN = "NAME_TAKEN"
@@ -49,6 +51,9 @@ class Code(StrEnum):
     ADOPTED = "ADOPTED"
     APPROVAL_USED = "APPROVAL_USED"
     APPROVAL_EXPIRED = "APPROVAL_EXPIRED"
+    SUCCEEDED = "SUCCEEDED"
+    NO_SUCCESSOR = "NO_SUCCESSOR"
+    NO_HANDOFF = "NO_HANDOFF"
     FORBIDDEN = "FORBIDDEN"
     APPROVAL_NEEDED = "APPROVAL_NEEDED"
     TIMEOUT = "TIMEOUT"
@@ -97,6 +102,7 @@ class InputError(LampError):
             Code.NO_SUCH_FOLDER,
             Code.HOME_TOO_LONG,
             Code.START_FAILED,
+            Code.BUDGET_TOO_SMALL,
         }
     )
 
@@ -119,6 +125,9 @@ class ConflictError(LampError):
             Code.ADOPTED,
             Code.APPROVAL_USED,
             Code.APPROVAL_EXPIRED,
+            Code.SUCCEEDED,
+            Code.NO_SUCCESSOR,
+            Code.NO_HANDOFF,
         }
     )
 

@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import ESCAPEES, Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import Process, alive, inspect, marked, none_left, wait_until
 from lamplighter.testing.tmux import Tmux, tmux_of
 
@@ -521,33 +521,12 @@ def test_a_session_renamed_and_its_socket_deleted(lit: Engine, tmux: Tmux) -> No
 # -- crashes
 
 
-MORTAL = Path(__file__).with_name("mortal")
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    with engine(PYTHONPATH=str(MORTAL)) as made:
-        made.call("get_status")
-        yield made
-
-
-def deaths(made: Engine, every: int = 1) -> Iterator[str]:
-    """The number of every step, until there is none so late that the daemon lived."""
-    file = made.folder / "die-at"
-    for number in range(1, 60, every):
-        yield str(number)
-        if file.exists():
-            file.unlink()
-            assert number > 3, "no step was ever reached"
-            return
-    pytest.fail("the steps never ended")
-
-
 def test_an_adoption_survives_death_at_every_step(mortal: Engine) -> None:
     with tmux_of(mortal) as tmux:
-        for number in deaths(mortal):
+        for death in deaths(mortal, least=3):
+            number = death.number
             pid = tmux.new(f"work-{number}", "exec cat")
-            (mortal.folder / "die-at").write_text(number)
+            death.arm()
             adopted = mortal.call("adopt_session", target=f"tmux:work-{number}", key=uuid.uuid4().hex)
             assert (adopted["pid"], mortal.show(adopted["id"])["state"]) == (pid, "running")
             assert [event["action"] for event in mortal.events(adopted["id"])] == ["adopt"]
@@ -558,8 +537,9 @@ def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine) -> None:
     with tmux_of(mortal) as tmux:
         tmux.new("work", "exec cat")
         session = mortal.call("adopt_session", target="tmux:work")["id"]
-        for number in deaths(mortal):
-            (mortal.folder / "die-at").write_text(number)
+        for death in deaths(mortal, least=3):
+            number = death.number
+            death.arm()
             mortal.call("send_input", session=session, text=f"word-{number}.", key=uuid.uuid4().hex)
             words = [f"word-{number}."] * 2  # the echo and cat
             assert wait_until(lambda words=words: tmux.run("capture-pane", "-p", "-t", "=work:").split()[-2:] == words)
@@ -572,11 +552,11 @@ def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine) -> None:
 def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str, every: int) -> None:
     with tmux_of(mortal) as tmux:
         neighbour = process(tmux.new("neighbour", "exec cat"))
-        for number in deaths(mortal, every):
+        for death in deaths(mortal, every, least=3):
             tmux.new("work", "exec sh")
             adopted = mortal.call("adopt_session", target="tmux:work")
             report = escapees(mortal, tmux, "work", "deaf", "daemon", mark=mark)
-            (mortal.folder / "die-at").write_text(number)
+            death.arm()
             arguments = {"force": True} if operation == "kill_session" else {}
             ended = mortal.call(operation, session=adopted["id"], grace="0.1s", key=uuid.uuid4().hex, **arguments)
             assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])

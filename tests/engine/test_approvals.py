@@ -23,7 +23,6 @@ from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import wait_until
 
-MORTAL = Path(__file__).with_name("mortal")
 GUESSED = "ap-" + "0" * 20
 
 
@@ -385,14 +384,6 @@ def test_grants_at_once_are_one_grant(lit: Engine) -> None:
     assert actions(lit, other).count("approval granted") == 1
     lit.kill(lit.daemon())
     assert agent.ask("end_session", session=other, approval=request)["result"]["state"] == "ended"
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    """An engine whose daemon dies at the step that `die-at` names."""
-    with engine(PYTHONPATH=str(MORTAL)) as made:
-        made.call("get_status")
-        yield made
 
 
 @pytest.mark.parametrize("operation", ["send", "kill"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,28 +14,10 @@ from lamplighter.errors import Code, LampError
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, answer, engine, send
 from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import none_left, wait_until
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    """An engine whose daemon dies at the step that `die-at` names."""
-    with engine(PYTHONPATH=str(HERE / "mortal"), LAMPLIGHTER_QUIET="0.2s") as made:
-        made.call("get_status")
-        yield made
-
-
-def deaths(made: Engine, every: int = 1) -> Iterator[int]:
-    """Step after step, until there is none so late that the daemon lived."""
-    for number in range(1, 100, every):
-        yield number
-        if (made.folder / "die-at").exists():
-            (made.folder / "die-at").unlink()
-            assert number > 10, "no step was ever reached"
-            return
-    pytest.fail("the steps never ended")
 
 
 def jobs(made: Engine, number: int, mark: str, count: int = 2) -> list[str]:
@@ -62,10 +43,11 @@ def ended_once(made: Engine, sessions: list[str]) -> bool:
 @pytest.mark.timeout(240)
 @EVERY_STEP
 def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, every: int) -> None:
-    for number in deaths(mortal, every):
+    for death in deaths(mortal, every, least=10):
+        number = death.number
         sessions = jobs(mortal, number, mark)
         made = plan(mortal, f"job-{number}-*", force=number % 4 > 1)
-        (mortal.folder / "die-at").write_text(str(number))
+        death.arm()
         done = mortal.call("cleanup_sessions", apply=made, key=uuid.uuid4().hex)
         assert [(row["id"], row["outcome"]) for row in done["rows"]] == [(session, "ended") for session in sessions]
         assert all(row["certificate"]["survivors"] == [] for row in done["rows"])
@@ -79,10 +61,11 @@ def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, every:
 @EVERY_STEP
 def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engine, mark: str, every: int) -> None:
     """Asked once; the daemon dies; nobody asks again. From the step on at which the intent is written, all is done."""
-    for number in deaths(mortal, 2 * every):
+    for death in deaths(mortal, 2 * every, least=10):
+        number = death.number
         sessions = jobs(mortal, number, mark)
         made, key = plan(mortal, f"job-{number}-*"), uuid.uuid4().hex
-        (mortal.folder / "die-at").write_text(str(number))
+        death.arm()
         with suppress(ConnectionError), mortal.connect() as sock:
             send(sock, "cleanup_sessions", key, {"apply": made})
             answer(sock)

@@ -5,42 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from lamplighter.errors import LampError
-from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.engine import Engine
 from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import alive, marked, none_left, wait_until
-
-MORTAL = Path(__file__).with_name("mortal")
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    """An engine whose daemon dies at the step that `die-at` names."""
-    with engine(PYTHONPATH=str(MORTAL)) as made:
-        made.call("get_status")
-        yield made
-
-
-def deaths(made: Engine, every: int = 1, most: int = 60) -> Iterator[int]:
-    """Every step, one after another, until there is none so late that the daemon lived."""
-    for number in range(1, most, every):
-        (made.folder / "die-at").write_text(str(number))
-        yield number
-        if (made.folder / "die-at").exists():
-            (made.folder / "die-at").unlink()
-            assert number > 4, "no step was ever reached"
-            return
-    pytest.fail("the steps never ended")
 
 
 def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None:
-    for number in deaths(mortal):
-        name = f"job-{number}"
+    for death in deaths(mortal):
+        number, name = death.number, f"job-{death.number}"
+        death.arm()
         started = mortal.call(
             "start_session",
             key=uuid.uuid4().hex,
@@ -64,12 +42,9 @@ def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None
 @EVERY_STEP
 @pytest.mark.parametrize("operation", ["end_session", "kill_session"])
 def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, operation: str, every: int) -> None:
-    for _ in deaths(mortal, every):
-        if (mortal.folder / "die-at").exists():
-            number = (mortal.folder / "die-at").read_text()
-            (mortal.folder / "die-at").unlink()
+    for death in deaths(mortal, every):
         started = mortal.escapees("deaf", "daemon", mark=mark)
-        (mortal.folder / "die-at").write_text(number)
+        death.arm()
         arguments = {"force": True} if operation == "kill_session" else {}
         ended = mortal.call(operation, session=started["id"], grace="0.1s", key=uuid.uuid4().hex, **arguments)
         assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
@@ -81,11 +56,10 @@ def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, opera
 
 def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Engine) -> None:
     """It took the input and has ended by the time that the same is asked again: what happened is the answer."""
-    for number in deaths(mortal):
-        step = (mortal.folder / "die-at").read_text()
-        (mortal.folder / "die-at").unlink()
+    for death in deaths(mortal):
+        number = death.number
         session = mortal.start("sh", "-c", "read x; echo got $x", headless=True)["id"]
-        (mortal.folder / "die-at").write_text(step)
+        death.arm()
         sent = mortal.call("send_input", session=session, text=f"number {number}", key=uuid.uuid4().hex)
         assert sent["size"] == len(f"number {number}\n")
         assert wait_until(lambda session=session: mortal.show(session)["state"] == "ended")

@@ -69,6 +69,31 @@ def test_a_thousand_sessions(lit: Engine, mark: str) -> None:
     assert {session["state"] for session in ended} == {"ended"}
 
 
+def test_a_hundred_sessions_killed_at_random_moments_leave_a_hand_off_each(lit: Engine, chance: random.Random) -> None:
+    """By KILL to the command, to all of its holders, or through us; the daemon dies every now and then, too."""
+    sessions: list[str] = []
+    for number in range(100):
+        started = lit.start("sh", "-c", f"echo word {number}; exec sleep 300", headless=chance.random() < 0.5)
+        sessions.append(started["id"])
+        time.sleep(chance.random() / 50)
+        way = chance.choice(["command", "kill", "holders", "daemon"])
+        if way == "kill":
+            lit.call("kill_session", session=started["id"], force=True, grace="0s")
+            continue
+        found = inspect(started["pid"])
+        if way == "holders":
+            lit.kill(lit.shim(started["id"]))
+        if way == "daemon":
+            lit.kill(lit.daemon())
+        if found is not None:
+            lit.kill((found.pid, found.start_ticks))
+    for session in sessions:
+        lit.call("wait_session", session=session, until="ended", timeout="60s")
+    left = lit.call("list_handoffs", limit=1000)["handoffs"]
+    assert sorted(one["session"] for one in left) == sorted(sessions)
+    assert {one["source"] for one in left} == {"inferred"}
+
+
 def test_short_sessions_at_once(both: Engine, chance: random.Random) -> None:
     """Some are over before their start is confirmed; each has its own exit status all the same."""
     codes = [chance.choice([0, 1, chance.randrange(2, 256)]) for _ in range(200)]

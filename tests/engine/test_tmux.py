@@ -23,6 +23,7 @@ from lamplighter.errors import Code, ConflictError, LampError, UnavailableError
 from lamplighter.holder import relay
 from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.own_tmux import OwnTmux
 from lamplighter.testing.processes import alive, inspect, none_left, wait_until
 
@@ -584,31 +585,10 @@ def caller_in(lit: Engine, tmux: OwnTmux, name: str) -> str:
 # -- the daemon dies
 
 
-MORTAL = Path(__file__).with_name("mortal")
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    """An engine whose daemon dies at the step that `die-at` names."""
-    with engine(PYTHONPATH=str(MORTAL)) as made:
-        made.call("get_status")
-        yield made
-
-
-def deaths(made: Engine, most: int = 60) -> Iterator[int]:
-    for number in range(1, most):
-        (made.folder / "die-at").write_text(str(number))
-        yield number
-        if (made.folder / "die-at").exists():
-            (made.folder / "die-at").unlink()
-            assert number > 4, "no step was ever reached"
-            return
-    pytest.fail("the steps never ended")
-
-
 def test_a_start_survives_death_at_every_step(mortal: Engine, tmux: OwnTmux, mark: str) -> None:
-    for number in deaths(mortal):
-        name = f"job-{number}"
+    for death in deaths(mortal):
+        number, name = death.number, f"job-{death.number}"
+        death.arm()
         started = tmux.start(mortal, "sh", "-c", f"echo {mark}-{number}; exec cat", name=name, key=uuid.uuid4().hex)
         mortal.call("wait_session", session=started["id"], until=f"text={mark}-{number}", timeout="40s")
         assert mortal.show(name)["pid"] == started["pid"]
@@ -623,7 +603,9 @@ def test_what_is_sent_is_typed_once_or_not_known(mortal: Engine, tmux: OwnTmux) 
     session = tmux.start(mortal, "sh", "-c", "stty -echo; echo go; cat")["id"]
     mortal.call("wait_session", session=session, until="text=go", timeout="20s")
     unknown = 0
-    for number in deaths(mortal):
+    for death in deaths(mortal):
+        number = death.number
+        death.arm()
         try:
             mortal.call("send_input", session=session, text=f"line-{number}.", key=uuid.uuid4().hex)
         except UnavailableError as error:
@@ -638,7 +620,8 @@ def test_a_failed_start_leaves_nothing_whenever_the_daemon_dies(mortal: Engine, 
     broken = tmux.folder / "broken"
     broken.write_text("no program")
     broken.chmod(0o700)
-    for _ in deaths(mortal):
+    for death in deaths(mortal):
+        death.arm()
         with pytest.raises(LampError) as caught:
             tmux.start(mortal, str(broken), name="work")
         assert caught.value.code in (Code.START_FAILED, Code.OUTCOME_UNKNOWN)

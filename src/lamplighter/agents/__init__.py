@@ -21,6 +21,9 @@ PROGRAMS: tuple[Program, ...] = (
     openclaw.PROGRAM,
 )
 
+HANDOFF = "{handoff}"
+"""Stands in a command for the packet that a successor starts with."""
+
 
 def recognise(words: list[str]) -> Program | None:
     """The program that a command line is of, if it is one of ours to know."""
@@ -31,6 +34,14 @@ def program_name(words: Sequence[str]) -> str:
     """What a session that runs this is listed as."""
     program = recognise(list(words))
     return program.name if program else "generic"
+
+
+def prompted(words: Sequence[str], prompt: str) -> list[str]:
+    """The command with a first prompt: where it says {handoff}; else at its end, if it is an agent's program alone."""
+    if any(HANDOFF in word for word in words[1:]):
+        return [words[0], *(word.replace(HANDOFF, prompt) for word in words[1:])]
+    program = recognise(list(words)) if len(words) == 1 else None
+    return [*words, *program.prompt, prompt] if program and program.prompt is not None else list(words)
 
 
 def marks() -> dict[str, Program]:

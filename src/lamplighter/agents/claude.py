@@ -9,4 +9,5 @@ PROGRAM = Program(
     names=frozenset({"claude", "claude-code"}),
     packages=("@anthropic-ai/claude-code",),
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
+    prompt=(),
 )

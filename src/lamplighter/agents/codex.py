@@ -9,4 +9,5 @@ PROGRAM = Program(
     names=frozenset({"codex"}),
     packages=("@openai/codex",),
     marks=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
+    prompt=(),
 )

@@ -9,4 +9,5 @@ PROGRAM = Program(
     names=frozenset({"gemini"}),
     packages=("@google/gemini-cli",),
     marks=("GEMINI_CLI", "GEMINI_SESSION_ID"),
+    prompt=("-i",),
 )

@@ -9,4 +9,5 @@ PROGRAM = Program(
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
+    prompt=("--prompt",),
 )

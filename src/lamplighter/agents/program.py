@@ -9,12 +9,14 @@ _INTERPRETERS = frozenset({"node", "nodejs", "bun", "deno", "python", "python3",
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`names` are what its executable or script is called; `packages` the npm packages whose scripts are its own."""
+    """`names` are what its executable or script is called; `packages` the npm packages whose scripts are its own. `prompt` is
+    what is added to its command to give it a first prompt in its terminal, before the prompt itself; None where it takes none."""
 
     name: str
     names: frozenset[str]
     packages: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    prompt: tuple[str, ...] | None = None
 
     def runs(self, words: list[str]) -> bool:
         """Whether this command line is the program itself: by its own name, or as a script under an interpreter."""

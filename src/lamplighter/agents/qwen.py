@@ -9,4 +9,5 @@ PROGRAM = Program(
     names=frozenset({"qwen"}),
     packages=("@qwen-code/qwen-code",),
     marks=("QWEN_CODE_SESSION_ID",),
+    prompt=("-i",),
 )

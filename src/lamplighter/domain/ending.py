@@ -105,7 +105,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a session, kept for ever with it."""
+    """The end of a session, kept for ever with it. `summary` is the account of its life as it was then."""
 
     at: float
     by: str
@@ -113,6 +113,7 @@ class Ending:
     how: How
     exit: Exit | None
     certificate: Certificate
+    summary: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def document(self) -> dict[str, Any]:
         return {
@@ -122,6 +123,7 @@ class Ending:
             "how": self.how.value,
             "exit": self.exit.document() if self.exit else None,
             "certificate": self.certificate.document(),
+            "summary": self.summary,
         }
 
     @staticmethod
@@ -135,6 +137,7 @@ class Ending:
             how=How(document["how"]),
             exit=Exit.from_document(document["exit"]),
             certificate=Certificate.from_document(document["certificate"]),
+            summary=dict(document.get("summary", {})),
         )
 
 

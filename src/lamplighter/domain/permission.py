@@ -39,28 +39,44 @@ class Act(StrEnum):
     DOWN = "down"
     DOWN_ALL = "down --all"
     TOKEN = "manage tokens"
+    HAND_OFF = "hand off for"
+    RECORD = "keep records"
+    FORGET = "forget for good"
+    OVERRIDE = "override a succession policy"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
-    token:<name>. `scopes` is what a token may do; None for everybody else."""
+    token:<name>. `scopes` is what a token may do; None for everybody else. `inherits` are the sessions that its own went on from:
+    what they started is its own."""
 
     rank: Rank
     name: str
     session: str | None = None
     scopes: frozenset[str] | None = None
+    inherits: frozenset[str] = frozenset()
 
 
 OPERATOR = Caller(Rank.OPERATOR, "operator")
 NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
-_OPERATORS_OWN = frozenset({Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN})
+_OPERATORS_OWN = frozenset(
+    {Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN, Act.FORGET, Act.OVERRIDE}
+)
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
 _MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
-_SCOPES = {Act.READ: "read", Act.START: "start", Act.SEND: "send", Act.END: "end", Act.KILL: "end"}
+_SCOPES = {
+    Act.READ: "read",
+    Act.START: "start",
+    Act.SEND: "send",
+    Act.END: "end",
+    Act.KILL: "end",
+    Act.HAND_OFF: "records",
+    Act.RECORD: "records",
+}
 
 
 def admit(caller: Caller, act: Act) -> None:
@@ -97,8 +113,12 @@ def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], 
         return None
     if caller.rank is Rank.UNKNOWN:
         return "it cannot be told from a process that escaped a session"
+    if act is Act.RECORD:
+        return None
     if act in _OPERATORS_OWN or target is None:
         return "only the operator may"
+    if act is Act.HAND_OFF:
+        return _foreign(caller, target, line)
     return _beyond(caller, target, line, attached)
 
 
@@ -113,10 +133,22 @@ def _stopped(caller: Caller, act: Act) -> str | None:
     return None if scope in (caller.scopes or ()) else f"it lacks the scope {scope}"
 
 
+def related(caller: Caller, target: Session, line: Iterable[str]) -> bool:
+    """Whether it is the caller's own session, or was started by it or by one that it went on from."""
+    ours = {caller.name, *caller.inherits, *(f"session:{session}" for session in caller.inherits)}
+    if caller.session is not None:
+        ours.add(caller.session)
+    return bool(ours & {target.id, target.owner, *line})
+
+
+def _foreign(caller: Caller, target: Session, line: list[str]) -> str | None:
+    return None if related(caller, target, line) else "it is neither the caller's own session nor one that it started"
+
+
 def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> str | None:
     own = caller.session == target.id
-    if not own and caller.session not in line and caller.name not in (target.owner, *line):
-        return "it is neither the caller's own session nor one that it started"
+    if foreign := _foreign(caller, target, line):
+        return foreign
     if target.protected:
         return "it is protected"
     if target.kind is Kind.SYSTEM or (target.kind is Kind.MAIN and not own):

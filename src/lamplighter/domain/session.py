@@ -78,6 +78,11 @@ class Session:
         return list(self.facts.get("line", []))
 
     @property
+    def inherits(self) -> list[str]:
+        """Ids of the sessions that it went on from, nearest first, as far as whoever started it could pass on their rights."""
+        return list(self.facts.get("inherits", []))
+
+    @property
     def place(self) -> dict[str, Any]:
         """Where in tmux it is: socket, session, pane and more; empty when it is not in tmux."""
         return dict(self.facts.get("tmux", {}))

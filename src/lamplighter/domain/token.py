@@ -24,6 +24,7 @@ class Scope(StrEnum):
     START = "start"
     SEND = "send"
     END = "end"
+    RECORDS = "records"
 
 
 class TokenState(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import time
 
@@ -34,6 +35,7 @@ def bury(shim: Shim) -> bool:
         "ladder": shim.dying.ladder,
         "certificate": shim.tree.certificate(shim.guarantee()),
         "offset": shim.log.offset,
+        "usage": _usage(),
     }
     if not shim.dying.written:
         shim.log.append(EXIT, 0, json.dumps({"exit": shim.exit}).encode(), document["ended_at"])
@@ -54,6 +56,13 @@ def bury(shim: Shim) -> bool:
     shim.audience.tell(ended)
     shim.audience.linger()
     return True
+
+
+def _usage() -> dict[str, Any]:
+    """What all that it reaped has used: seconds of CPU, and the bytes of the largest of them. One that took over from a lost
+    shim knows only of what it saw itself."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"cpu": round(used.ru_utime + used.ru_stime, 3), "memory": used.ru_maxrss * 1024}
 
 
 def _why(shim: Shim) -> str | None:

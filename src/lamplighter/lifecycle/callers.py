@@ -87,7 +87,7 @@ class Callers:
         below: proc.Stat | None = None
         for stat in chain:
             if stat.key in shims:
-                return _session(shims[stat.key])
+                return self._session(shims[stat.key])
             if stat.pid == self.keeping.pid and below is not None and below.pid != os.getpid():
                 if below.key in own_servers.recorded(self.fleet.settings.home.run):
                     break  # a tmux server that had to be started for the user: what is in it is as in any other
@@ -96,6 +96,11 @@ class Callers:
                 break  # an agent that runs outside: what is above it does not matter
             below = stat
         return self._in_cgroup(chain[0])
+
+    def _session(self, identifier: str) -> Caller:
+        lamp = self.fleet.lamps.get(identifier)
+        inherited = frozenset(lamp.session.inherits) if lamp else frozenset[str]()
+        return Caller(Rank.SESSION, f"session:{identifier}", identifier, inherits=inherited)
 
     def _in_cgroup(self, stat: proc.Stat) -> Caller | None:
         base = self.keeping.cgroup
@@ -106,7 +111,7 @@ class Callers:
         if folder.rpartition("/")[2] != base.rpartition("/")[2] or not session:
             return None
         # What a session's end has spared was started in it all the same.
-        return Caller(Rank.UNKNOWN, f"process:{stat.pid}") if session == SPARED else _session(session)
+        return Caller(Rank.UNKNOWN, f"process:{stat.pid}") if session == SPARED else self._session(session)
 
     async def _stray(self, stat: proc.Stat) -> Caller:
         """Left to the keeper by a lost shim: its session, when only one can be meant."""
@@ -114,7 +119,7 @@ class Callers:
             owners = await self.keeping.whose(stat.pid, stat.start)
         except (LampError, RefusedError):
             owners = []
-        return _session(owners[0]) if len(owners) == 1 else Caller(Rank.UNKNOWN, f"process:{stat.pid}")
+        return self._session(owners[0]) if len(owners) == 1 else Caller(Rank.UNKNOWN, f"process:{stat.pid}")
 
     def _agent(self, chain: list[proc.Stat]) -> Caller | None:
         for stat in chain:
@@ -150,10 +155,6 @@ class Callers:
             at_risk = not session.holder_lost and lamp.guarantee != "kernel"
             if session.main and session.shim and at_risk and not proc.is_alive(session.shim.pid, session.shim.start):
                 yield session.main.start
-
-
-def _session(identifier: str) -> Caller:
-    return Caller(Rank.SESSION, f"session:{identifier}", identifier)
 
 
 def _words(pid: int) -> list[str]:

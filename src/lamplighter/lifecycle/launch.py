@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lamplighter.agents import program_name
+from lamplighter.agents import program_name, prompted
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -32,9 +32,13 @@ from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
 from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.repository import commit_of
+from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import aliases, events, sessions
 
+PACKET = "handoff.md"
+"""What a successor starts from, in its folder."""
 _BIRTH_SECONDS = 2.0
 _MOST_LOSSES = 5
 
@@ -63,6 +67,8 @@ class Launch:
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])  # namespace → what it is called there
     discard: bool = False
     tmux_name: str | None = None
+    find_legacy: Callable[[str | None], Awaitable[Legacy]] | None = None  # by the project that it is in
+    legacy: Legacy | None = None  # what it goes on from
 
 
 class Launcher:
@@ -95,6 +101,8 @@ class Launcher:
         cwd = check_folder(launch.cwd)
         program = find_program(launch.command[0], cwd, launch.environment)
         parent = await self._parent(launch.parent, caller)
+        if launch.find_legacy is not None:
+            launch = replace(launch, legacy=await launch.find_legacy(_identity(cwd, launch.project)))
         session = await self._intend(launch, program, cwd, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
 
@@ -161,7 +169,7 @@ class Launcher:
         line = [parent.id, parent.owner, *parent.line] if parent else []
         base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
         name = wanted or self._free_name(base)
-        facts = _first_facts(launch, line)
+        facts = _first_facts(launch, line, cwd)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
             facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
@@ -176,7 +184,9 @@ class Launcher:
             created_at=now,
             boot=self.fleet.boot,
             parent=parent.id if parent else None,
+            predecessor=launch.legacy.predecessor.id if launch.legacy else None,
             project=project_of(cwd, launch.project),
+            project_id=_identity(cwd, launch.project),
             agent=launch.agent or program_name(launch.command),
             protected=launch.protect,
             keep_children=launch.keep_children,
@@ -186,23 +196,27 @@ class Launcher:
             facts={"awake_at": self.fleet.clock.monotonic(), **facts},
         )
         self._make_folder(session.id)
-        if not write_file(
-            f"{self.fleet.folder(session.id)}/launch.json", json.dumps(self._orders(session, launch, program)).encode()
-        ):
-            self._remove_folder(session.id)
-            raise _disk_full(self.fleet.folder(session.id))
+        files = {"launch.json": json.dumps(self._orders(session, launch, program))}
+        if launch.legacy is not None:
+            files[PACKET] = launch.legacy.text
+        for name, text in files.items():
+            if not write_file(f"{self.fleet.folder(session.id)}/{name}", text.encode()):
+                self._remove_folder(session.id)
+                raise _disk_full(self.fleet.folder(session.id))
         try:
-            await self._insert(session, caller, launch.aliases)
+            await self._insert(session, caller, launch)
         except BaseException:
             self._remove_folder(session.id)
             raise
         return session
 
-    async def _insert(self, session: Session, caller: Caller, others: Mapping[str, str]) -> None:
+    async def _insert(self, session: Session, caller: Caller, launch: Launch) -> None:
         def write(db: sqlite3.Connection) -> Any:
+            if launch.legacy is not None:
+                launch.legacy.claim(db, session.id)
             if not sessions.insert(db, session):
                 return None
-            for namespace, value in others.items():
+            for namespace, value in launch.aliases.items():
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
                     raise _name_taken(value, aliases.find(db, namespace, value) or "another session")
             sessions.keep_last_id(db, session.id)
@@ -244,9 +258,14 @@ class Launcher:
         ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
+        argv = list(session.command)
+        if launch.legacy is not None:
+            ours["LAMPLIGHTER_HANDOFF"] = f"{self.fleet.folder(session.id)}/{PACKET}"
+            ours["LAMPLIGHTER_PREDECESSOR"] = launch.legacy.predecessor.id
+            argv = prompted(argv, launch.legacy.text)
         return {
             "program": program,
-            "argv": list(session.command),
+            "argv": argv,
             "env": {**environment, **ours},
             "cwd": session.cwd,
             "umask": 0o022 if launch.umask is None else launch.umask,
@@ -384,11 +403,13 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
     }
 
 
-def _first_facts(launch: Launch, line: list[str]) -> dict[str, Any]:
+def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     """What is kept of a session beside its columns, from its start on."""
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
-    facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard}
-    return {name: value for name, value in facts.items() if value}
+    inherits = list(launch.legacy.inherits) if launch.legacy else []
+    facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
+    commit = commit_of(cwd)
+    return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 
 
 def _born(session: Session) -> Session:
@@ -405,6 +426,10 @@ def _born(session: Session) -> Session:
         f"the start of {session.name} ({session.id}) was interrupted where nobody can say what came of it",
         "lamp show says more; start it again",
     )
+
+
+def _identity(cwd: str, named: str | None) -> str:
+    return named or os.path.realpath(cwd)
 
 
 def _shown(command: tuple[str, ...]) -> str:

@@ -10,8 +10,9 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How, Intent, how_it_ended
@@ -23,7 +24,9 @@ from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.tree import Tree
+from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.handing import Prepared
 from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.tasks import Tasks, until
@@ -35,10 +38,11 @@ _LOST_SECONDS = 5.0
 
 
 class Undertaker:
-    def __init__(self, fleet: Fleet, tasks: Tasks, panes: Panes) -> None:
+    def __init__(self, fleet: Fleet, tasks: Tasks, panes: Panes, farewell: Farewell) -> None:
         self.fleet = fleet
         self.tasks = tasks
         self.panes = panes
+        self.farewell = farewell
         self.cgroup_base: str | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
         self._carrying: dict[str, asyncio.Task[None]] = {}
@@ -57,28 +61,42 @@ class Undertaker:
         key: str,
         turn: asyncio.Event | None = None,
         hangup: float = 0.0,
+        handoff: Prepared | None = None,
     ) -> dict[str, Any]:
         """Until it has ended, or its survivors are known. The caller's own session: as soon as the intent is written."""
         lamp = self.fleet.lamps.get(session.id)
+        own = caller.session == session.id and caller.rank is Rank.SESSION
+        intended = False
+        if lamp is not None and lamp.session.state in (State.STARTING, State.RUNNING):
+            intended = await self._intend(lamp, caller, reason, grace, ask, key, hangup, handoff)
+            if own and turn is not None and intended:
+                self._turns[session.id] = turn
+        elif lamp is not None and not ask:
+            await self._hurry(lamp, caller, grace)
+        if handoff is not None and not intended:
+            # It is on its way, or has ended, by somebody else's will: what is handed over is kept all the same.
+            await self.farewell.handing.store(handoff)
         if lamp is None:  # it may have ended since it was found
             return await self._result(await self.fleet.now(session))
-        own = caller.session == session.id and caller.rank is Rank.SESSION
-        if lamp.session.state in (State.STARTING, State.RUNNING):
-            if own and turn is not None:
-                self._turns[session.id] = turn
-            await self._intend(lamp, caller, reason, grace, ask, key, hangup)
-        elif not ask:
-            await self._hurry(lamp, caller, grace)
         self.carry_out(session.id)
         if own:
-            return self._provisional(lamp)
+            return await self._provisional(lamp)
         while not lamp.ended.is_set() and lamp.phase != "survivors":
             await lamp.changed.wait()
         return await self._result(lamp.session, lamp)
 
     async def _intend(
-        self, lamp: Lamp, caller: Caller, reason: str, grace: float, ask: bool, key: str, hangup: float
-    ) -> None:
+        self,
+        lamp: Lamp,
+        caller: Caller,
+        reason: str,
+        grace: float,
+        ask: bool,
+        key: str,
+        hangup: float,
+        handoff: Prepared | None,
+    ) -> bool:
+        """The intent and what is handed over, in one transaction; False when somebody else's came first."""
         intent = Intent(
             by=caller.name,
             reason=reason,
@@ -89,10 +107,16 @@ class Undertaker:
             key=key,
             hangup=hangup,
         )
-        action = "end" if ask else "kill"
-        await self.fleet.change(
-            lamp.session.id, caller, action, lambda session: session.to_end(intent), reason=reason, grace=grace
+        changed = await self.fleet.change(
+            lamp.session.id,
+            caller,
+            "end" if ask else "kill",
+            lambda session: session.to_end(intent),
+            also=(lambda db: self.farewell.handing.write(db, handoff)) if handoff else None,
+            reason=reason,
+            grace=grace,
         )
+        return changed is not None
 
     async def _hurry(self, lamp: Lamp, caller: Caller, grace: float) -> None:
         """A kill of what is being ended already: no more asking, and the shorter grace counts."""
@@ -203,6 +227,7 @@ class Undertaker:
                 certificate=certificate,
             ),
             output=document["offset"],
+            usage=document.get("usage") or {},
         )
 
     async def lose(self, session: Session, why: str) -> None:
@@ -239,7 +264,9 @@ class Undertaker:
         folder = f"{self.cgroup_base}/{lamp.session.id}" if self.cgroup_base else None
         return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
 
-    async def _record(self, lamp: Lamp, ending: Ending, output: int | None = None) -> None:
+    async def _record(
+        self, lamp: Lamp, ending: Ending, output: int | None = None, usage: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         detail: dict[str, Any] = {
             "how": ending.how.value,
             "exit": ending.exit.document() if ending.exit else None,
@@ -250,10 +277,13 @@ class Undertaker:
         by = Caller(Rank.OPERATOR, ending.by)
         reading = self.fleet.reading(lamp.session.id)
         printed = output if output is not None else reading.offset if reading else 0
-        end = _with_ending(ending, printed)
-        await persist(
-            lambda: self.fleet.change(lamp.session.id, by, "ended", end, **detail), f"the end of {lamp.session.id}"
-        )
+        parting = await self.farewell.prepare(lamp.session, ending, usage)
+
+        async def write() -> Session | None:
+            end = _with_ending(replace(ending, summary=parting.summary), printed)
+            return await self.fleet.change(lamp.session.id, by, "ended", end, also=parting.write, **detail)
+
+        await persist(write, f"the end of {lamp.session.id}")
         lamp.ended.set()
         lamp.notify()
         self.fleet.remove(lamp.session.id)
@@ -265,18 +295,20 @@ class Undertaker:
     async def _result(self, session: Session, lamp: Lamp | None = None) -> dict[str, Any]:
         if session.ending is not None:
             ending = session.ending
-            return _told(session, ending.how.value, ending.reason, ending.exit, ending.certificate.document())
+            told = _told(session, ending.how.value, ending.reason, ending.exit, ending.certificate.document())
+            return {**told, "summary": ending.summary}
         certificate = (lamp.certificate if lamp else None) or Certificate(Guarantee.BEST_EFFORT, 0.0).document()
         intent = session.intent
         return _told(
             session, intent.how.value if intent else "", intent.reason if intent else "", session.exit, certificate
         )
 
-    def _provisional(self, lamp: Lamp) -> dict[str, Any]:
+    async def _provisional(self, lamp: Lamp) -> dict[str, Any]:
         intent = lamp.session.intent
         assert intent is not None
         nothing_yet = Certificate(Guarantee(lamp.guarantee), 0.0).document()
-        return _told(lamp.session, intent.how.value, intent.reason, None, nothing_yet)
+        told = _told(lamp.session, intent.how.value, intent.reason, None, nothing_yet)
+        return {**told, "summary": await self.farewell.provisional(lamp.session)}
 
 
 def _with_ending(ending: Ending, output: int) -> Callable[[Session], Session]:
@@ -293,6 +325,7 @@ def _told(session: Session, how: str, reason: str, exit: Exit | None, certificat
         "reason": reason,
         "exit": exit.document() if exit else None,
         "certificate": certificate,
+        "summary": {},
     }
 
 

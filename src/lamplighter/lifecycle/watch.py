@@ -20,6 +20,7 @@ from lamplighter.domain.states import State
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, proc
 from lamplighter.holder.files import read_json
+from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.launch import Launcher, holding_spec
@@ -33,13 +34,13 @@ _TAKEOVER_SECONDS = 10.0
 
 
 class Watch:
-    def __init__(self, fleet: Fleet, keeping: Keeping, tasks: Tasks) -> None:
+    def __init__(self, fleet: Fleet, keeping: Keeping, tasks: Tasks, farewell: Farewell) -> None:
         self.fleet = fleet
         self.keeping = keeping
         self.tasks = tasks
         self.panes = Panes(fleet, keeping)
         self.launcher = Launcher(fleet, keeping, self.panes, self.adopt, self._find)
-        self.undertaker = Undertaker(fleet, tasks, self.panes)
+        self.undertaker = Undertaker(fleet, tasks, self.panes, farewell)
         self.closing = False
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
         self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None

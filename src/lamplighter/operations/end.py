@@ -8,13 +8,18 @@ from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
+from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
+from lamplighter.operations.handoff import HandoffFields, HandoffView, prepared, view
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import CertificateView, SessionView
 
 
-class EndSession(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+class EndSession(HandoffFields):
+    session: str | None = Field(
+        default=None, description="id, unique beginning of an id, or name; by default the one that asks"
+    )
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
     grace: str = Field(default="5s", description="how long after TERM before KILL")
     approval: str | None = Field(
@@ -46,22 +51,35 @@ class Ended(Result):
     reason: str
     exit: dict[str, Any] | None
     certificate: CertificateView
+    handoff: HandoffView | None = Field(description="what it left to the next; inferred when nobody wrote one")
+    summary: dict[str, Any] = Field(description="how long, how, exit, CPU, memory, git, what was stored, last lines")
+
+
+async def _told(call: Call, told: dict[str, Any], given: Prepared | None = None) -> Ended:
+    found = await call.app.handing.left_by(told["id"], given)
+    return Ended.model_validate({**told, "handoff": view(found) if found else None})
 
 
 @operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
 async def end_session(call: Call, request: EndSession) -> Ended:
     """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
 
-    Returns the death certificate. The log stays. Asking again for the same session changes nothing and returns the same ending.
-    To skip the asking: kill.
+    What it hands over (a checkpoint, decisions, open loops and more) is stored before anything is signalled; without any, one
+    is inferred from what can be seen. Returns the death certificate and a summary. The log stays. Asking again for the same
+    session changes nothing and returns the same ending. To skip the asking: kill. To hand off and go on: handoff --save.
     """
     grace = parse_duration(request.grace, "grace")
-    session = await call.app.permitted(call, Act.END, request.session)
-    return Ended.model_validate(
-        await call.app.undertaker.end(
-            session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone
+    word = request.session or call.caller.session
+    if word is None:
+        raise InputError(
+            Code.BAD_INPUT, "the caller is in no session, so there is none of its own to end", "name the one to end"
         )
+    session = await call.app.permitted(call, Act.END, word)
+    handoff = await prepared(call, request, session, request.reason, ending=True)
+    told = await call.app.undertaker.end(
+        session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
     )
+    return await _told(call, told, handoff)
 
 
 @operation(command="kill", group="sessions", positional=("session",), changes=True, act=Act.KILL)
@@ -75,11 +93,10 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     session = await call.app.permitted(call, Act.KILL, request.session)
     if not request.force:
         await call.app.judgement.refuse_active(session)
-    return Ended.model_validate(
-        await call.app.undertaker.end(
-            session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone
-        )
+    told = await call.app.undertaker.end(
+        session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone
     )
+    return await _told(call, told)
 
 
 class ProtectSession(Request):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from pydantic import Field
 
 from lamplighter.domain.limits import choose
@@ -9,6 +11,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
+from lamplighter.lifecycle.succession import Legacy
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 
@@ -58,6 +61,21 @@ class StartSession(Request):
         description="what others call it, by namespace",
         json_schema_extra={"hidden": True},
     )
+    from_session: str | None = Field(
+        default=None,
+        max_length=200,
+        description="go on from this one: an id, a name, or last; its hand-off is in LAMPLIGHTER_HANDOFF and in {handoff}",
+    )
+    budget: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="with from: characters and bytes of the packet at most; 8000 by default",
+    )
+    force: bool = Field(
+        default=False,
+        description="with from: also when it was closed without a successor or has one; the operator's alone",
+    )
     rows: int = Field(
         default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
     )
@@ -96,13 +114,25 @@ class Started(Result):
     folder: str = Field(description="where its log is")
 
 
+def _goes_on(call: Call, request: StartSession) -> Callable[[str | None], Awaitable[Legacy]]:
+    """What the session goes on from, once it is known which project it is in."""
+
+    async def find(project: str | None) -> Legacy:
+        return await call.app.succession.legacy(
+            request.from_session or "", project, call.caller, force=request.force, budget=request.budget, query=None
+        )
+
+    return find
+
+
 @operation(command="start", group="sessions", positional=("command",), changes=True, act=Act.START)
 async def start_session(call: Call, request: StartSession) -> Started:
     """Start a command as a session and come back at once with its id and name.
 
     The command has been executed when this returns. It goes on whatever happens to the caller, the terminal or the daemon;
     everything it starts belongs to it and is ended with it. Fails, with nothing left behind, when there is no such program or
-    folder or the name is taken. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
+    folder or the name is taken. With from it is the successor of another session: it has what that one handed over, and one
+    session can have one successor. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
     wait for the command and pass its output through, use run.
     """
     session = await call.app.launcher.launch(
@@ -124,6 +154,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             labels=tuple(request.label),
             aliases=request.aliases,
             tmux_name=request.tmux_name if request.tmux else None,
+            find_legacy=_goes_on(call, request) if request.from_session is not None else None,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory
             ),

@@ -15,7 +15,7 @@ from lamplighter.operations.views import moment
 
 class CreateToken(Request):
     name: str = Field(description="what to call it; events and the sessions that it starts say token:NAME")
-    scope: str = Field(description="what it may do: read, start, send, end, with commas between")
+    scope: str = Field(description="what it may do: read, start, send, end, records, with commas between")
     expires: str = Field(default=LIFETIME, description="how long it holds: 8h, 30d; none for ever")
 
 

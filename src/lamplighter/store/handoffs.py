@@ -38,6 +38,42 @@ def newest_of(db: sqlite3.Connection, project: str | None) -> Handoff | None:
     return _handoff(row)
 
 
+def last_session(db: sqlite3.Connection, project: str | None, but: str | None = None) -> str | None:
+    """The session to go on from when none is named: the last of the project that said something itself, or was an agent; a
+    command that only ran and ended comes after them. Never `but`, who asks for those before it."""
+    spoke = "AND (handoffs.source <> 'inferred' OR sessions.agent <> 'generic')"
+    for condition in (spoke, ""):
+        row = db.execute(
+            "SELECT handoffs.session FROM handoffs JOIN sessions ON sessions.id = handoffs.session "
+            f"WHERE handoffs.project IS ? AND handoffs.session IS NOT ? {condition} "
+            "ORDER BY handoffs.at DESC, handoffs.id DESC LIMIT 1",
+            (project, but),
+        ).fetchone()
+        if row is not None:
+            return str(row["session"])
+    return None
+
+
+def waiting(db: sqlite3.Connection) -> list[Handoff]:
+    """Those that require a successor and have none, oldest first."""
+    rows = db.execute(
+        "SELECT document FROM handoffs AS one WHERE policy = 'successor_required' "
+        "AND NOT EXISTS (SELECT 1 FROM sessions WHERE predecessor = one.session) "
+        "AND NOT EXISTS (SELECT 1 FROM handoffs AS later WHERE later.session = one.session AND later.policy IS NOT NULL "
+        "AND (later.at, later.id) > (one.at, one.id)) ORDER BY at, id"
+    ).fetchall()
+    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+
+
+def newest(db: sqlite3.Connection, project: str | None, limit: int) -> list[Handoff]:
+    """The last that were left, of one project or of all, the newest first."""
+    where, values = ("WHERE project = ?", (project,)) if project else ("", ())
+    rows = db.execute(
+        f"SELECT document FROM handoffs {where} ORDER BY at DESC, id DESC LIMIT ?", (*values, limit)
+    ).fetchall()
+    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+
+
 def see_project(db: sqlite3.Connection, project: str, name: str, at: float) -> None:
     """A project is known by the name that it had last."""
     db.execute("INSERT OR REPLACE INTO projects VALUES (?, ?, ?)", (project, name, at))

@@ -95,6 +95,18 @@ def ended_names(db: sqlite3.Connection, limit: int) -> list[tuple[str, str, str,
     return [(row[0], row[1], row[2], row[3], row[4], row[5]) for row in rows]
 
 
+def successor_of(db: sqlite3.Connection, session: str) -> Session | None:
+    """The first that went on from it."""
+    row = db.execute("SELECT * FROM sessions WHERE predecessor = ? ORDER BY id LIMIT 1", (session,)).fetchone()
+    return _session(row) if row else None
+
+
+def successors(db: sqlite3.Connection, session: str) -> list[Session]:
+    """All that went on from it; more than one only where the operator forced it."""
+    rows = db.execute("SELECT * FROM sessions WHERE predecessor = ? ORDER BY id", (session,)).fetchall()
+    return [_session(row) for row in rows]
+
+
 def by_key(db: sqlite3.Connection, key: str) -> Session | None:
     row = db.execute("SELECT * FROM sessions WHERE key = ?", (key,)).fetchone()
     return _session(row) if row else None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.holder import cgroup
+from lamplighter.testing import mortality
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import end_marked
@@ -50,6 +51,14 @@ def timed() -> Iterator[tuple[Engine, Clockwork]]:
     """An engine whose daemon goes by a clock that the test moves, and looks at its sessions all the time."""
     with engine(PYTHONPATH=FOLDER, LAMPLIGHTER_PATROL="0.05s", LAMPLIGHTER_WARNING="30s") as made:
         yield made, Clockwork(made.folder)
+
+
+@pytest.fixture
+def mortal() -> Iterator[Engine]:
+    """An engine whose daemon dies at the step that a test chooses: `lamplighter.testing.mortality`."""
+    with engine(PYTHONPATH=mortality.FOLDER, LAMPLIGHTER_QUIET="0.2s") as made:
+        made.call("get_status")
+        yield made
 
 
 @pytest.fixture

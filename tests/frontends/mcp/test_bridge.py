@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.engine import Engine
 from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mcp_client import (
     LEGACY,
@@ -31,9 +31,6 @@ from lamplighter.testing.mcp_client import (
     outside,
 )
 from lamplighter.testing.processes import alive, inspect, wait_until
-
-MORTAL = Path(__file__).parents[2] / "engine" / "mortal"
-
 
 # -- daemons come and go
 
@@ -101,13 +98,6 @@ def test_a_wait_for_several_means_the_same_ones_after_a_break(lit: Engine) -> No
         lit.call("kill_session", session=jobs[1], force=True)
         done = client.result(waiting)["structuredContent"]
         assert (done["met"], {row["id"] for row in done["sessions"]}) == ("ended", set(jobs))
-
-
-@pytest.fixture
-def mortal() -> Iterator[Engine]:
-    with engine(PYTHONPATH=str(MORTAL)) as made:
-        made.call("get_status")
-        yield made
 
 
 @EVERY_STEP

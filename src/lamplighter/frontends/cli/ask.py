@@ -29,6 +29,7 @@ _VIEWS = {
     "kill": "endings:ended",
     "cleanup": "cleanup:plan",
     "approve": "approvals:listed",
+    "handoff": "packet:packet",
     "down": "endings:down",
     "up": "machine:status",
     "status": "machine:status",

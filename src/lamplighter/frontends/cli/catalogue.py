@@ -192,7 +192,7 @@ def _token() -> dict[str, Any]:
     """Three operations behind one word."""
     name = {**_place("name", (), "what it is called"), "required": False, "choices": None}
     scope = _option(
-        "scope", "--scope", "create: what it may do: read, start, send, end, with commas between", "string", ""
+        "scope", "--scope", "create: what it may do: read, start, send, end, records, with commas between", "string", ""
     )
     expires = _option("expires", "--expires", "create: how long it holds: 8h, 30d (if not told), none", "string", None)
     return {

@@ -21,7 +21,28 @@ FILE = Path(__file__).with_name("commands.json")
 MANUAL = Path(__file__).parents[4] / "docs" / "commands.md"
 """Only in the source tree."""
 
-OPTIONS = {("wait_session", "until"): "--for"}
+_HANDOFF_OPTIONS = {
+    "decisions": "--decision",
+    "open_loops": "--open-loop",
+    "preferences": "--preference",
+    "constraints": "--constraint",
+    "warnings": "--warning",
+    "next_session_focus": "--focus",
+    "resolved_loops": "--resolved",
+    "dropped_loops": "--dropped",
+    "transcript_path": "--transcript",
+    "succession_policy": "--policy",
+}
+OPTIONS = {
+    ("wait_session", "until"): "--for",
+    ("load_handoff", "prompt"): "--for",
+    ("start_session", "from_session"): "--from",
+    **{
+        (operation, field): option
+        for operation in ("end_session", "hand_off")
+        for field, option in _HANDOFF_OPTIONS.items()
+    },
+}
 """Options that are not called as their field is."""
 
 FLAGS = {("read_output", "mode"): ("screen", "output", "cast")}

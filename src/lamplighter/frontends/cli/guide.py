@@ -42,6 +42,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp approve ap-4k9d",
         "lamp approve ap-4k9d --refuse",
     ),
+    "handoff": (
+        "lamp handoff",
+        "lamp handoff nightly --budget 4000",
+        "lamp handoff --project shop --for 'mend the date parser'",
+    ),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
     "up": ("lamp up",),

@@ -91,4 +91,9 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-_ADJUST = {"start": _start, "run": _start, "send": _send, "read": _read}
+def _handoff(request: dict[str, Any]) -> dict[str, Any]:
+    """Which project is meant, where nothing else says so, is that of the folder."""
+    return {**request, "folder": _folder(None)}
+
+
+_ADJUST = {"handoff": _handoff, "start": _start, "run": _start, "send": _send, "read": _read}

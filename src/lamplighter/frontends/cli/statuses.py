@@ -13,6 +13,7 @@ STATUS: dict[Code, int] = {
     Code.NO_SUCH_FOLDER: 2,
     Code.HOME_TOO_LONG: 2,
     Code.START_FAILED: 2,
+    Code.BUDGET_TOO_SMALL: 2,
     Code.DAEMON_UNREACHABLE: 3,
     Code.HOLDER_UNREACHABLE: 3,
     Code.STORE_BUSY: 3,

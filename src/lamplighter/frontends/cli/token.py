@@ -31,5 +31,5 @@ def _check(action: str, request: dict[str, str]) -> None:
             raise InputError(Code.BAD_INPUT, f"token {action} takes no {name}", hint)
     for name in _NEEDS[action]:
         if not request.get(name):
-            wanted = "--scope: read, start, send, end, with commas between" if name == "scope" else "a NAME"
+            wanted = "--scope: read, start, send, end, records, with commas between" if name == "scope" else "a NAME"
             raise InputError(Code.BAD_INPUT, f"token {action} needs {wanted}", hint)

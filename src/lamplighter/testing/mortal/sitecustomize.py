@@ -7,6 +7,7 @@ away by the death, so that the next daemon lives. The daemon itself knows nothin
 import os
 import signal
 import sys
+from typing import Any
 
 if "lamplighter.daemon" in sys.orig_argv:
     from lamplighter.drivers.tmux_server import Server
@@ -15,7 +16,7 @@ if "lamplighter.daemon" in sys.orig_argv:
 
     FILE = os.path.join(os.environ["LAMPLIGHTER_HOME"], "die-at")
 
-    def step(what):
+    def step(what: str) -> None:
         try:
             with open(FILE) as file:
                 left = int(file.read())
@@ -28,10 +29,10 @@ if "lamplighter.daemon" in sys.orig_argv:
         with open(FILE, "w") as file:
             file.write(str(left - 1))
 
-    def mortal(owner, name):
+    def mortal(owner: type, name: str) -> None:
         original = getattr(owner, name)
 
-        async def around(self, *args, **kwargs):
+        async def around(self: Any, *args: Any, **kwargs: Any) -> Any:
             step(f"before {name} {args[:1]}")
             result = await original(self, *args, **kwargs)
             step(f"after {name}")

@@ -1,0 +1,32 @@
+"""How a session's end reads to whoever comes after it, in one word. Knows nothing of what was handed over."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from lamplighter.domain.ending import How
+from lamplighter.domain.session import Session
+
+
+class Close(StrEnum):
+    """With a hand-off of its own; by others; by a fault; or gone, or there still, without having closed."""
+
+    CLOSED = "closed"
+    KILLED = "killed"
+    CRASHED = "crashed"
+    UNCLOSED = "unclosed"
+
+
+def close_of(session: Session, *, handed_off: bool) -> Close:
+    """`handed_off`: it ended with a hand-off that somebody wrote."""
+    ending = session.ending
+    if ending is None:
+        return Close.UNCLOSED
+    if handed_off:
+        return Close.CLOSED
+    if ending.how in (How.KILLED, How.TERMINATED):
+        return Close.KILLED
+    failed = ending.exit is not None and (ending.exit.signal is not None or ending.exit.code not in (0, None))
+    if ending.how is How.LOST or (ending.how is How.EXITED and failed):
+        return Close.CRASHED
+    return Close.UNCLOSED

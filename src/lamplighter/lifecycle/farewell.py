@@ -1,0 +1,179 @@
+"""The last account of a session: its summary, and the hand-off that is inferred when nobody wrote one.
+
+Everything is gathered before the transaction that ends the session and written in it, so that no session ends without. What
+cannot be had (a repository that hangs, a log that is gone) is left out; it never keeps an end from being recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
+from lamplighter.domain.handoff import Handoff
+from lamplighter.domain.permission import DAEMON
+from lamplighter.domain.record import Source
+from lamplighter.domain.redaction import redact
+from lamplighter.domain.session import Driver, Session
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.handing import Handing, Prepared
+from lamplighter.lifecycle.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.repositories import Repositories
+from lamplighter.lifecycle.repository import Changes
+from lamplighter.lifecycle.summary import summarise
+from lamplighter.store import handoffs
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What is written with a session's end."""
+
+    handing: Handing
+    summary: dict[str, Any]
+    inferred: Prepared | None
+
+    def write(self, db: sqlite3.Connection) -> None:
+        if self.inferred is not None:
+            self.handing.write(db, self.inferred)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What could be found of a session."""
+
+    changes: Changes | None
+    screen: list[str]
+
+
+class Farewell:
+    def __init__(self, fleet: Fleet, reading: Reading) -> None:
+        self.fleet = fleet
+        self.reading = reading
+        self.handing = Handing(fleet)
+        self.repositories = Repositories(fleet.settings.home.run)
+
+    async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
+        """Before the end is recorded."""
+        seen = await self._look(session)
+        given = await self._given(session)
+        inferred = None
+        if not any(handoff.ending and handoff.records for handoff in given):
+            inferred = await self._infer(session, ending, seen)
+        summary = await self._summary(session, ending, given, inferred, seen, usage)
+        return Parting(self.handing, summary, inferred)
+
+    async def provisional(self, session: Session) -> dict[str, Any]:
+        """So far, for one that ends itself and will not be there to hear the rest."""
+        intent = session.intent
+        assert intent is not None
+        nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
+        ending = Ending(self.fleet.clock.now(), intent.by, intent.reason, How.ASKED, None, nothing)
+        return await self._summary(session, ending, await self._given(session), None, await self._look(session), {})
+
+    async def _given(self, session: Session) -> list[Handoff]:
+        return await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+
+    async def _look(self, session: Session) -> _Seen:
+        changes, screen = await asyncio.gather(
+            self._patiently(self._changes(session), session, None),
+            self._patiently(self._last_lines(session), session, cast("list[str]", [])),
+        )
+        return _Seen(changes, screen)
+
+    async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
+        draft, basis = infer(session, ending, None, seen.changes, seen.screen)
+        return await self.handing.prepare(
+            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
+        )
+
+    async def _summary(
+        self,
+        session: Session,
+        ending: Ending,
+        given: list[Handoff],
+        inferred: Prepared | None,
+        seen: _Seen,
+        usage: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        summary = summarise(
+            session,
+            ending,
+            handoff=_together(given, inferred),
+            changes=seen.changes,
+            screen=seen.screen,
+            cpu=usage.get("cpu"),
+            memory=usage.get("memory"),
+        )
+        return cast("dict[str, Any]", await asyncio.to_thread(_redacted, summary))
+
+    async def _changes(self, session: Session) -> Changes | None:
+        """Only of one that was there when it started: what was changed before it is not its work."""
+        head = session.facts.get("head")
+        if head is None:
+            return None
+        return await self.repositories.changes(session.cwd, head, started_at=session.started_at)
+
+    async def _last_lines(self, session: Session) -> list[str]:
+        """What its screen shows; of one without a terminal, the end of what it printed."""
+        if session.shim is None:
+            return []
+        if session.driver is Driver.HEADLESS:
+            text = (await self.reading.output(session, MOST_LINES, None, 1 << 16))["text"]
+        else:
+            text = (await self.reading.screen(session, "screen", None))["text"]
+        return text.splitlines()
+
+    async def _patiently(self, work: Awaitable[T], session: Session, otherwise: T) -> T:
+        """What takes too long or fails is left out, and the log says so: an end is recorded in any case."""
+        try:
+            return await asyncio.wait_for(work, _SECONDS)
+        except Exception:
+            log.exception("%s: a part of its last account is left out", session.id)
+            return otherwise
+
+
+def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None:
+    """All that was handed over, as if at once."""
+    said = [handoff for handoff in given if not handoff.inferred]
+    if not said:
+        notes = len(inferred.draft.items()) if inferred else 0
+        if inferred is None or not notes:
+            return None
+        return Handoff(
+            "",
+            inferred.session.id,
+            None,
+            0.0,
+            DAEMON.name,
+            Source.INFERRED,
+            "",
+            stored={inferred.draft.items()[0][0]: notes},
+        )
+    stored = Counter[str]()
+    for handoff in said:
+        stored.update(handoff.stored)
+    return replace(
+        said[-1],
+        stored=dict(stored),
+        resolved=tuple({loop for handoff in said for loop in handoff.resolved}),
+        dropped=tuple({loop for handoff in said for loop in handoff.dropped}),
+    )
+
+
+def _redacted(value: Any) -> Any:
+    """Every text of a document, as it may be stored."""
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, dict):
+        return {name: _redacted(item) for name, item in cast("dict[str, Any]", value).items()}
+    return [_redacted(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -1,0 +1,159 @@
+"""Packing: the packet for whoever starts or asks, and a receipt of what was delivered to whom.
+
+Reading a packet claims nothing and changes no record. Knows who asks, and for what project; what goes into a packet is
+`gathering`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lamplighter.domain.ingredients import Before
+from lamplighter.domain.packet import BUDGET, FITTING, SMALLEST_LINE, Packet, build, fitting
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.record import new_id
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, InputError, MissingError, UnavailableError
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.gathering import Gathered, Question, gather, look, stale
+from lamplighter.store import handoffs, packets
+
+log = logging.getLogger(__name__)
+LAST = "last"
+_MOST_FITTING = FITTING // SMALLEST_LINE
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packet, with a second part when a prompt was given. `receipt` is what is kept of it."""
+
+    text: str
+    first: Packet
+    second: Packet | None
+    before: Before | None
+    project_name: str | None
+    receipt: dict[str, Any]
+
+    def keep_receipt(self, db: sqlite3.Connection, session: str | None = None) -> None:
+        """To whom it was delivered: whoever asked, or the session that starts with it. In the caller's transaction."""
+        packets.keep_receipt(db, {**self.receipt, "session": session} if session else self.receipt)
+
+
+class Packing:
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+
+    async def deliver(
+        self,
+        caller: Caller,
+        *,
+        session: str | None,
+        project: str | None,
+        folder: str | None,
+        budget: int,
+        query: str | None,
+    ) -> tuple[Packed, bool]:
+        """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same."""
+        mine = await self.fleet.find(caller.session) if caller.session else None
+        before = await self._before(session, project, mine)
+        identity = await self._identity(project, folder) if project is not None else None
+        if identity is None and before is None:
+            identity = mine.project_id if mine else os.path.realpath(folder) if folder else None
+        packed = await self.pack(caller, predecessor=before, project=identity, budget=budget, query=query)
+        try:
+            await self.fleet.store.write(packed.keep_receipt)
+        except UnavailableError as error:
+            log.error("the receipt of %s for %s is not kept: %s", packed.receipt["packet"], caller.name, error)
+            return packed, False
+        return packed, True
+
+    async def pack(
+        self,
+        caller: Caller,
+        *,
+        predecessor: Session | None = None,
+        project: str | None = None,
+        budget: int | None = None,
+        query: str | None = None,
+    ) -> Packed:
+        """What comes from a session, or from the last of a project; nothing is kept of it yet."""
+        if query is not None and not query.strip():
+            raise InputError(
+                Code.BAD_INPUT, "the first prompt is empty", "say what the session is about, or leave it out"
+            )
+        if predecessor is not None and project is None:
+            project = await self._project_of(predecessor)
+        now = self.fleet.clock.now()
+        named = predecessor.id if predecessor else None
+        asked = Question(new_id("p", now), now, project, named, caller.session, budget or BUDGET)
+        found = await self.fleet.store.read(lambda db: gather(db, asked))
+        first = await asyncio.to_thread(_build, found, asked.budget)
+        second = await self._fitting(asked, query, first) if query else None
+        text = first.text + (second.text if second else "")
+        receipt = _receipt(asked, found, caller, text, first, second)
+        return Packed(text, first, second, found.what.before, found.what.project, receipt)
+
+    async def _fitting(self, asked: Question, query: str, first: Packet) -> Packet:
+        known = frozenset(first.included)
+        most = _MOST_FITTING + len(known)
+        found = await self.fleet.store.read(lambda db: packets.fitting(db, asked.project, query, most))
+        fresh = tuple(record for record in found if record.id not in known)[:_MOST_FITTING]
+        return await asyncio.to_thread(lambda: fitting(asked.packet, fresh, stale(fresh)))
+
+    # -- who, and which
+
+    async def _before(self, word: str | None, project: str | None, mine: Session | None) -> Session | None:
+        """Who came before, when that was said, or when the caller's own session goes on from one."""
+        if word is not None and word != LAST:
+            return await self.fleet.find(word)
+        if word is None and project is None and mine is not None and mine.predecessor:
+            return await self.fleet.find(mine.predecessor)
+        return None
+
+    async def _project_of(self, session: Session) -> str | None:
+        """That of the last hand-off, which may be about another than the session's own."""
+        left = await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+        return left[-1].project if left else session.project_id
+
+    async def _identity(self, word: str, folder: str | None) -> str:
+        if "/" in word or word in (".", ".."):
+            return os.path.realpath(os.path.join(folder or "/", word))
+        found = await self.fleet.store.get(lambda db: handoffs.projects_named(db, word))
+        if len(found) > 1:
+            shown = ", ".join(identity for identity, _ in found[:5])
+            raise MissingError(
+                Code.AMBIGUOUS, f"more than one project is called {word[:60]!a}: {shown}", "give one of these instead"
+            )
+        return found[0][0] if found else word
+
+
+def _build(found: Gathered, budget: int) -> Packet:
+    return build(look(found), budget)
+
+
+def _receipt(
+    asked: Question, found: Gathered, caller: Caller, text: str, first: Packet, second: Packet | None
+) -> dict[str, Any]:
+    parts = [first, *([second] if second else [])]
+    whole = replace(first, text=text)
+    return {
+        "packet": asked.packet,
+        "at": asked.at,
+        "caller": caller.name,
+        "session": caller.session,
+        "predecessor": found.session.id if found.session else None,
+        "handoff": found.handoff.id if found.handoff else None,
+        "project": asked.project,
+        "budget": asked.budget,
+        "included": [identifier for part in parts for identifier in part.included],
+        "cuts": {name: count for part in parts for name, count in part.cuts.items()},
+        "shortened": {name: count for part in parts for name, count in part.shortened.items()},
+        "characters": whole.characters,
+        "bytes": whole.bytes,
+        "digest": whole.digest,
+    }

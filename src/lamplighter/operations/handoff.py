@@ -1,0 +1,198 @@
+"""Handing off: what a session leaves to the next, stored without ending anything. The same fields come with an end."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.domain.handoff import Draft, Handoff, Policy
+from lamplighter.domain.permission import Act, Rank
+from lamplighter.domain.record import LONGEST, Source
+from lamplighter.domain.session import Session
+from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.handing import Prepared
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import moment
+
+_MOST = 100
+
+
+class HandoffFields(Request):
+    """What a session leaves to the next."""
+
+    checkpoint: str | None = Field(
+        default=None,
+        max_length=LONGEST,
+        description="where the work stands: the single most important thing for whoever goes on",
+    )
+    decisions: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="what was decided, and why; once for each"
+    )
+    open_loops: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="a question or task that is not done; once for each"
+    )
+    preferences: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="what was learned of how the user likes things"
+    )
+    constraints: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="a boundary that must not be crossed"
+    )
+    warnings: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="what the next session should be careful about"
+    )
+    relational_delta: str | None = Field(
+        default=None, max_length=LONGEST, description="what changed in working together: trust, tension, tone"
+    )
+    next_session_focus: str | None = Field(
+        default=None, max_length=LONGEST, description="where to resume, as against where it stopped"
+    )
+    resolved_loops: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="the id of an open loop that is done"
+    )
+    dropped_loops: list[str] = Field(
+        default_factory=list, max_length=_MOST, description="the id of an open loop that nobody will pursue"
+    )
+    project: str | None = Field(
+        default=None, max_length=1000, description="which project it is about; by default the session's own"
+    )
+    transcript_path: str | None = Field(
+        default=None, max_length=4096, description="where the agent keeps the conversation itself"
+    )
+    epitaph: str | None = Field(default=None, max_length=1200, description="a last word, kept with the session")
+    succession_policy: Policy | None = Field(
+        default=None,
+        description="whether somebody may go on from here: closed_without_successor, successor_allowed, successor_required",
+    )
+
+    def draft(self, reason: str) -> Draft:
+        for name in ("decisions", "open_loops", "preferences", "constraints", "warnings"):
+            if any(len(text) > LONGEST for text in getattr(self, name)):
+                raise InputError(
+                    Code.BAD_INPUT,
+                    f"one of {name} is longer than {LONGEST:,} characters",
+                    "shorten it; long texts belong into files, which a record can name",
+                )
+        return Draft(
+            checkpoint=_worded(self.checkpoint),
+            decisions=_all_worded(self.decisions),
+            open_loops=_all_worded(self.open_loops),
+            preferences=_all_worded(self.preferences),
+            constraints=_all_worded(self.constraints),
+            warnings=_all_worded(self.warnings),
+            relational_delta=_worded(self.relational_delta),
+            next_session_focus=_worded(self.next_session_focus),
+            project=self.project,
+            transcript_path=_worded(self.transcript_path),
+            reason=reason,
+            epitaph=_worded(self.epitaph),
+            policy=self.succession_policy,
+            resolved_loops=tuple(self.resolved_loops),
+            dropped_loops=tuple(self.dropped_loops),
+        )
+
+
+def _worded(text: str | None) -> str | None:
+    return (text or "").strip() or None
+
+
+def _all_worded(texts: list[str]) -> tuple[str, ...]:
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+FIELDS = tuple(HandoffFields.model_fields)
+
+
+class HandOff(HandoffFields):
+    session: str | None = Field(
+        default=None, description="whose: id, unique beginning of an id, or name; by default the one that asks"
+    )
+    reason: str = Field(default="", max_length=2000, description="why now")
+
+
+class HandoffView(Result):
+    """A hand-off as it was stored."""
+
+    id: str
+    session: str | None
+    project: str | None
+    at: str
+    by: str
+    source: str = Field(description="end_session, agent, operator; inferred when nobody wrote one")
+    succession_policy: str | None
+    reason: str
+    epitaph: str | None
+    transcript_path: str | None
+    summary: str
+    basis: list[str] = Field(description="what an inferred one rests on")
+    stored_count: int
+    stored: dict[str, int] = Field(description="records by type")
+    records: list[str] = Field(description="ids of the records")
+    resolved: list[str] = Field(description="loops that are done")
+    dropped: list[str] = Field(description="loops that were given up")
+    carried: list[str] = Field(description="loops that stay open")
+    redacted: int = Field(description="secrets that were taken out before anything was stored")
+    withheld: int = Field(description="private passages that were not stored")
+
+
+def view(handoff: Handoff) -> HandoffView:
+    return HandoffView(
+        id=handoff.id,
+        session=handoff.session,
+        project=handoff.project,
+        at=moment(handoff.at) or "",
+        by=handoff.by,
+        source=handoff.source.value,
+        succession_policy=handoff.policy.value if handoff.policy else None,
+        reason=handoff.reason,
+        epitaph=handoff.epitaph,
+        transcript_path=handoff.transcript_path,
+        summary=handoff.summary,
+        basis=list(handoff.basis),
+        stored_count=sum(handoff.stored.values()),
+        stored=handoff.stored,
+        records=list(handoff.records),
+        resolved=list(handoff.resolved),
+        dropped=list(handoff.dropped),
+        carried=list(handoff.carried),
+        redacted=handoff.redacted,
+        withheld=handoff.withheld,
+    )
+
+
+async def prepared(
+    call: Call, request: HandoffFields, session: Session, reason: str, *, ending: bool
+) -> Prepared | None:
+    """The hand-off of a request, ready to be written; None when it hands over nothing."""
+    draft = request.draft(reason)
+    if not draft:
+        return None
+    if ending:
+        source = Source.END_SESSION
+    else:
+        source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
+    project = draft.project or session.project_id
+    return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
+
+
+@operation(command=None, group="memory", changes=True, act=Act.HAND_OFF)
+async def hand_off(call: Call, request: HandOff) -> HandoffView:
+    """Store what a session leaves to the next, and end nothing.
+
+    Every text becomes a record that can be found, and is in the packet that a successor starts from. The same content again
+    stores nothing and returns the first result; other content is a newer hand-off. Secrets of well-known forms are taken
+    out, and what stands in <private>…</private> is never stored. To end the session too: end.
+    """
+    word = request.session or call.caller.session
+    if word is None:
+        raise InputError(
+            Code.BAD_INPUT, "whose hand-off this is was not said, and the caller is in no session", "name the session"
+        )
+    session = await call.app.permitted(call, Act.HAND_OFF, word)
+    found = await prepared(call, request, session, request.reason, ending=False)
+    if found is None:
+        raise InputError(
+            Code.BAD_INPUT,
+            "there is nothing to hand off",
+            "give at least a checkpoint: where the work stands, in a sentence or two",
+        )
+    return view(await call.app.handing.store(found))

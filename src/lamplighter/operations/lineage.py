@@ -1,0 +1,141 @@
+"""Who went on from whom: the line of a session, and the hand-offs that still wait for somebody."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.domain.handoff import Handoff
+from lamplighter.domain.session import Session
+from lamplighter.domain.succession import policy_of
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import moment
+from lamplighter.store import handoffs, sessions
+
+
+class GetLineage(Request):
+    session: str = Field(description="id, unique beginning of an id, or name")
+
+
+class Generation(Result):
+    """One session of a line."""
+
+    id: str
+    name: str
+    agent: str
+    state: str
+    project: str | None
+    predecessor: str | None
+    depth: int = Field(description="how many came before it, from the first of the line")
+    started_at: str | None
+    ended_at: str | None
+    how: str | None = Field(description="how it ended")
+    succession_policy: str
+    handoff: str | None = Field(description="the last words that it left, in a line")
+    inferred: bool = Field(description="nobody wrote a hand-off: it is inferred from what could be seen")
+    asked: bool = Field(default=False, description="it is the one that was asked for")
+
+
+class Lineage(Result):
+    id: str
+    generations: list[Generation] = Field(description="the first of the line first; after a fork, branch by branch")
+
+
+@operation(command="lineage", group="memory", positional=("session",))
+async def get_lineage(call: Call, request: GetLineage) -> Lineage:
+    """Draw the line that a session is in: who it went on from, and who went on from it."""
+    asked = await call.app.find(request.session)
+    first = asked
+    seen = {asked.id}
+    while first.predecessor is not None and first.predecessor not in seen:
+        seen.add(first.predecessor)
+        before = await call.app.store.get(lambda db, wanted=first.predecessor: sessions.get(db, wanted))
+        if before is None:
+            break
+        first = before
+    found: list[Generation] = []
+    todo = [(first, 0)]
+    while todo and len(found) < _MOST:
+        session, depth = todo.pop()
+        found.append(await _generation(call, await call.app.fleet.now(session), depth, asked.id))
+        after = await call.app.store.get(lambda db, wanted=session.id: sessions.successors(db, wanted))
+        todo += [(one, depth + 1) for one in reversed(after)]
+    return Lineage(id=asked.id, generations=found)
+
+
+_MOST = 1000
+
+
+async def _generation(call: Call, session: Session, depth: int, asked: str) -> Generation:
+    left = await call.app.store.get(lambda db: handoffs.of_session(db, session.id))
+    said = [handoff for handoff in left if not handoff.inferred] or left
+    return Generation(
+        id=session.id,
+        name=session.name,
+        agent=session.agent,
+        state=session.state.value,
+        project=session.project,
+        predecessor=session.predecessor,
+        depth=depth,
+        started_at=moment(session.started_at),
+        ended_at=moment(session.ended_at),
+        how=session.ending.how.value if session.ending else None,
+        succession_policy=policy_of(left).value,
+        handoff=said[-1].summary if said else None,
+        inferred=bool(said) and said[-1].inferred,
+        asked=session.id == asked,
+    )
+
+
+class ListHandoffs(Request):
+    project: str | None = Field(default=None, max_length=1000, description="of this project alone")
+    waiting: bool = Field(default=False, description="those alone that require a successor and have none")
+    limit: int = Field(default=20, ge=1, le=1000, description="at most this many")
+
+
+class HandoffLine(Result):
+    id: str
+    session: str | None
+    name: str | None
+    project: str | None
+    at: str
+    source: str
+    succession_policy: str | None
+    successor: str | None = Field(description="the session that went on from it")
+    waiting: bool = Field(description="it requires a successor and has none")
+    summary: str
+
+
+class Handoffs(Result):
+    handoffs: list[HandoffLine]
+
+
+@operation(command="handoffs", group="memory")
+async def list_handoffs(call: Call, request: ListHandoffs) -> Handoffs:
+    """List what sessions have left to the next, the newest first; with waiting, those that somebody must go on from."""
+    waiting = await call.app.store.read(handoffs.waiting)
+    project = request.project
+    if request.waiting:
+        found = [one for one in waiting if project is None or one.project == project]
+    else:
+        found = await call.app.store.read(lambda db: handoffs.newest(db, project, request.limit))
+    open_ones = {one.id for one in waiting}
+    return Handoffs(handoffs=[await _line(call, one, one.id in open_ones) for one in found[: request.limit]])
+
+
+async def _line(call: Call, handoff: Handoff, waiting: bool) -> HandoffLine:
+    session = handoff.session
+    whose = await call.app.store.get(lambda db: sessions.get(db, session)) if session else None
+    after = await call.app.store.get(lambda db: sessions.successor_of(db, session)) if session else None
+    return HandoffLine(
+        id=handoff.id,
+        session=session,
+        name=whose.name if whose else None,
+        project=handoff.project,
+        at=moment(handoff.at) or "",
+        source=handoff.source.value,
+        succession_policy=handoff.policy.value if handoff.policy else None,
+        successor=after.id if after else None,
+        waiting=waiting,
+        summary=handoff.summary,
+    )

@@ -1,0 +1,87 @@
+"""Queries that a boot packet is made of, and the receipts of those delivered. Rows that cannot fit are counted, not read."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from typing import Any
+
+from lamplighter.domain.record import SINGULAR, Record, RecordType
+from lamplighter.domain.wording import normalised
+from lamplighter.store.records import from_row
+
+_WORDS = re.compile(r"\w+")
+_MOST_WORDS = 64
+
+
+def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]:
+    """How many of each type are in force in a project, or everywhere."""
+    rows = db.execute(
+        "SELECT type, count(*) FROM records WHERE project IS ? AND state = 'active' GROUP BY type", (project,)
+    ).fetchall()
+    return {RecordType(row[0]): int(row[1]) for row in rows}
+
+
+def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
+    """The oldest that are in force of one type; all of them with a limit of -1."""
+    return _some(db, project, kind, limit, "created_at, id")
+
+
+def newest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
+    return _some(db, project, kind, limit, "created_at DESC, id DESC")
+
+
+def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int, order: str) -> list[Record]:
+    rows = db.execute(
+        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type = ? ORDER BY {order} LIMIT ?",
+        (project, kind, limit),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
+    """What a session left that there is one of, and notes that were inferred from it, as far as it is in force; the newest
+    first, but notes in their order."""
+    rows = db.execute(
+        f"SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN ({', '.join('?' * len(SINGULAR))}) "
+        "OR type = 'note' AND source = 'inferred') ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
+        (session, *sorted(SINGULAR)),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def fitting(db: sqlite3.Connection, project: str | None, prompt: str, limit: int) -> list[Record]:
+    """Records in force that fit a prompt, the best first."""
+    words = list(dict.fromkeys(_WORDS.findall(normalised(prompt.replace("\0", " ")).lower())))[:_MOST_WORDS]
+    if not words:
+        return []
+    rows = db.execute(
+        "SELECT records.* FROM record_texts JOIN records ON records.n = record_texts.rowid WHERE record_texts MATCH ? "
+        "AND records.state = 'active' AND (records.project IS ? OR records.project IS NULL) "
+        "ORDER BY bm25(record_texts), records.id DESC LIMIT ?",
+        (" OR ".join(f'"{word}"' for word in words), project, limit),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def ended_since(
+    db: sqlite3.Connection, project: str, at: float, but: tuple[str | None, str | None], limit: int
+) -> tuple[list[str], int]:
+    """Ids of a project's sessions that ended after this, the newest first, and how many there are in all."""
+    where = "FROM sessions WHERE project_id = ? AND ended_at > ? AND id IS NOT ? AND id IS NOT ?"
+    values = (project, at, *but)
+    rows = db.execute(f"SELECT id {where} ORDER BY ended_at DESC, id DESC LIMIT ?", (*values, limit)).fetchall()
+    return [str(row["id"]) for row in rows], int(db.execute(f"SELECT count(*) {where}", values).fetchone()[0])
+
+
+def keep_receipt(db: sqlite3.Connection, receipt: dict[str, Any]) -> None:
+    """What was delivered to whom."""
+    columns = ("packet", "at", "caller", "session", "predecessor", "project")
+    values = [receipt[name] for name in columns]
+    db.execute("INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, json.dumps(receipt)))
+
+
+def receipt(db: sqlite3.Connection, packet: str) -> dict[str, Any] | None:
+    row = db.execute("SELECT document FROM receipts WHERE id = ?", (packet,)).fetchone()
+    return json.loads(row["document"]) if row else None
