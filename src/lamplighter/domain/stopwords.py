@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-STOP_WORDS = frozenset(
-    """
+_WORDS = """
     a an the this that these those such same other another each every any some all both few more most much many no none
     i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
     it its itself they them their theirs themselves one who whom whose which what when where why how
@@ -16,5 +15,5 @@ STOP_WORDS = frozenset(
     yes ok okay please
     s t d m o y ll re ve don doesn didn isn aren wasn weren haven hasn hadn won wouldn shouldn couldn mustn needn ain shan mightn
     im ive id
-    """.split()
-)
+"""
+STOP_WORDS = frozenset(_WORDS.split())

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lamplighter.domain.stopwords import STOP_WORDS
 from lamplighter.errors import Code, InputError
@@ -79,7 +80,7 @@ def _terms(text: str) -> tuple[dict[str, None], dict[str, None]]:
         for piece in pieces:
             (stopped if piece.lower() in STOP_WORDS else terms)[_quoted(piece)] = None
         meant = [piece for piece in pieces if piece.lower() not in STOP_WORDS]
-        if 1 < len(meant) and len(pieces) <= _LONGEST_PHRASE and (len(words) > 1 or not pieces[0].isascii()):
+        if len(meant) > 1 and len(pieces) <= _LONGEST_PHRASE and (len(words) > 1 or not pieces[0].isascii()):
             terms[_quoted(" ".join(pieces))] = None  # a path, a version, a name of several words: best in one piece
         if len(terms) >= MOST_TERMS:
             break
@@ -127,7 +128,7 @@ def _runs(word: str) -> Iterator[tuple[str, list[str]]]:
         return
     for run in filter(None, _WITHOUT_BLANKS.split(word)):
         clusters = _clusters(run) if _WITHOUT_BLANKS.match(run) else []
-        yield run, [a + b for a, b in zip(clusters, clusters[1:], strict=False)]
+        yield run, [a + b for a, b in pairwise(clusters)]
 
 
 def _clusters(run: str) -> list[str]:

@@ -15,11 +15,13 @@ from lamplighter.operations import (
     names,
     packet,
     query,
+    records,
     spawn,
     start,
     talk,
     tmux,
     tokens,
+    transfer,
 )
 from lamplighter.operations.operation import OPERATIONS, Operation
 
@@ -40,9 +42,11 @@ __all__ = [
     "names",
     "packet",
     "query",
+    "records",
     "spawn",
     "start",
     "talk",
     "tmux",
     "tokens",
+    "transfer",
 ]

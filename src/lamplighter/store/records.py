@@ -45,6 +45,16 @@ def active(db: sqlite3.Connection, project: str | None, *types: RecordType) -> l
     return [from_row(row) for row in rows]
 
 
+def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, content: str) -> Record | None:
+    """The oldest that says just this."""
+    row = db.execute(
+        "SELECT * FROM records WHERE substr(content, 1, 40) = substr(?, 1, 40) AND state = 'active' AND content = ? "
+        "AND type = ? AND project IS ? ORDER BY n LIMIT 1",
+        (content, content, type, project),
+    ).fetchone()
+    return from_row(row) if row else None
+
+
 def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     rows = db.execute("SELECT * FROM records WHERE handoff = ? ORDER BY n", (handoff,)).fetchall()
     return [from_row(row) for row in rows]
