@@ -128,7 +128,11 @@ async def prepared(
         source = Source.END_SESSION
     else:
         source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
-    project = draft.project or session.project_id
+    project = session.project_id
+    if draft.project:
+        named = await call.app.projects.resolve(draft.project, session.cwd, new=True)
+        await call.app.store.write(lambda db: named.see(db, call.app.clock.now()))
+        project = named.id
     return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
 
 

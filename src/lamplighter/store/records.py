@@ -46,6 +46,16 @@ def active(db: sqlite3.Connection, project: str | None, *types: RecordType) -> l
     return [from_row(row) for row in rows]
 
 
+def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, content: str) -> Record | None:
+    """The oldest that says just this."""
+    row = db.execute(
+        "SELECT * FROM records WHERE substr(content, 1, 40) = substr(?, 1, 40) AND state = 'active' AND content = ? "
+        "AND type = ? AND project IS ? ORDER BY n LIMIT 1",
+        (content, content, type, project),
+    ).fetchone()
+    return from_row(row) if row else None
+
+
 def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     rows = db.execute("SELECT * FROM records WHERE handoff = ? ORDER BY n", (handoff,)).fetchall()
     return [from_row(row) for row in rows]
@@ -78,16 +88,6 @@ def close(
     if done and state is RecordState.FORGOTTEN:
         db.execute("DELETE FROM record_texts WHERE rowid = (SELECT n FROM records WHERE id = ?)", (record,))
     return bool(done)
-
-
-def in_force(db: sqlite3.Connection, project: str | None, kind: RecordType, content: str) -> str | None:
-    """The id of an active one that says the same, word for word."""
-    row = db.execute(
-        "SELECT id FROM records WHERE project IS ? AND type = ? AND substr(content, 1, 40) = substr(?, 1, 40) "
-        "AND content = ? AND state = 'active'",
-        (project, kind, content, content),
-    ).fetchone()
-    return str(row["id"]) if row else None
 
 
 def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:

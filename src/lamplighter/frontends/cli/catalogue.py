@@ -9,6 +9,8 @@ import json
 import os
 from typing import Any
 
+from lamplighter.frontends.cli.record_commands import of_records
+
 GROUPS = ("sessions", "memory", "machine")
 _ORDER = (
     "start",
@@ -26,6 +28,13 @@ _ORDER = (
     "approve",
     "protect",
     "adopt",
+    "handoff",
+    "remember",
+    "recall",
+    "records",
+    "resolve",
+    "supersede",
+    "forget",
     "up",
     "status",
 )
@@ -282,8 +291,10 @@ def load() -> dict[str, Command]:
     """Every command by name, in the order in which help lists them."""
     path = os.path.join(os.path.dirname(__file__), "commands.json")
     with open(path, encoding="utf-8") as file:
-        documents = {entry["command"]: entry for entry in json.load(file)["commands"] if entry["command"]}
+        entries = json.load(file)["commands"]
+    documents = {entry["command"]: entry for entry in entries if entry["command"]}
     documents |= {entry["command"]: entry for entry in _by_hand(documents)}
     del documents[_SAVING]  # it is a part of handoff
+    documents |= {entry["command"]: entry for entry in of_records({entry["name"]: entry for entry in entries})}
     names = [*(name for name in _ORDER if name in documents), *(name for name in documents if name not in _ORDER)]
     return {name: Command(documents[name]) for name in names}

@@ -34,6 +34,12 @@ _OWN_WAY = {
     "mcp": "mcp:mcp",
     "token": "token:token",
     "handoff": "handoff:handoff",
+    "remember": "records:remember",
+    "resolve": "records:resolve",
+    "supersede": "records:supersede",
+    "forget": "records:forget",
+    "export": "records:export",
+    "import": "records:bring_in",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 
