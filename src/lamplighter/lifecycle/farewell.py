@@ -26,6 +26,7 @@ from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.repositories import Repositories
 from lamplighter.lifecycle.repository import Changes
@@ -100,9 +101,9 @@ class Farewell:
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
-        return await self.handing.prepare(
-            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
-        )
+        known = session.project_id
+        project = Project(known, session.project) if known else await asyncio.to_thread(identity_of, session.cwd)
+        return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
 
     async def _summary(
         self,
