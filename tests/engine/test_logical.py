@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from lamplighter.errors import LampError
 from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import wait_until
 
 HOUR = 3600.0
-MORTAL = str(Path(__file__).with_name("mortal"))
 Timed = tuple[Engine, Clockwork]
 
 
@@ -149,21 +148,20 @@ def _is_down(lit: Engine) -> bool:
 
 
 @EVERY_STEP
-def test_the_daemon_dies_at_every_step(every: int) -> None:
+def test_the_daemon_dies_at_every_step(mortal: Engine, every: int) -> None:
     """Started once and ended once, whatever dies in between; a key asked again gets the same."""
-    with engine(PYTHONPATH=MORTAL) as lit:
-        lit.call("get_status")
-        for step in range(1, 16, every):
-            (lit.folder / "die-at").write_text(str(step))
-            arguments: dict[str, Any] = {"name": f"s{step}", "cwd": "/", "key": f"start-{step}"}
-            session = lit.call("start_logical", **arguments)["id"]
-            ended = lit.call("end_session", session=session, reason="done", key=f"end-{step}")
-            assert (ended["state"], ended["reason"]) == ("ended", "done")
-            (lit.folder / "die-at").unlink(missing_ok=True)
-            assert lit.call("start_logical", **arguments)["id"] == session
-            found = actions(lit, session)
-            assert [found.count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
-        assert lit.call("list_sessions")["sessions"] == []
+    mortal.call("get_status")
+    for death in deaths(mortal, every):
+        death.arm()
+        arguments: dict[str, Any] = {"name": "s", "cwd": "/", "key": f"start-{death.number}"}
+        session = mortal.call("start_logical", **arguments)["id"]
+        ended = mortal.call("end_session", session=session, reason="done", key=f"end-{death.number}")
+        assert (ended["state"], ended["reason"]) == ("ended", "done")
+        assert mortal.call("start_logical", **arguments)["id"] == session
+        found = actions(mortal, session)
+        assert [found.count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
+        assert ended["handoff"]["source"] == "inferred"
+    assert mortal.call("list_sessions")["sessions"] == []
 
 
 def test_an_owner_has_so_many_and_no_more() -> None:
