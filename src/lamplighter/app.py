@@ -24,6 +24,7 @@ from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.logical import Logical
+from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
@@ -36,6 +37,7 @@ from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
 from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
+from lamplighter.lifecycle.transfer import Transfer
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.call import Call
@@ -64,7 +66,10 @@ class App:
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
-        self.packing = Packing(self.fleet)
+        self.projects = self.launcher.projects
+        self.packing = Packing(self.fleet, self.projects)
+        self.memory = Memory(self.fleet)
+        self.transfer = Transfer(self.fleet)
         self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
@@ -95,6 +100,7 @@ class App:
         """Everything that was alive is found again before anybody is heard."""
         self.settings.home.make()
         await self.store.open()
+        await self.memory.resume()
         await self.fleet.load()
         await self.tokens.load()
         await self.keeping.line()

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.agents import program_name, prompted
+from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -31,7 +32,7 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
-from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.projects import Project, Projects
 from lamplighter.lifecycle.repository import commit_of
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
@@ -87,6 +88,7 @@ class Launcher:
         self.panes = panes
         self.adopt = adopt
         self.find = find
+        self.projects = Projects(fleet)
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -101,9 +103,10 @@ class Launcher:
         cwd = check_folder(launch.cwd)
         program = find_program(launch.command[0], cwd, launch.environment)
         parent = await self.parent_for(launch.parent, caller)
+        project = await self.projects.of_start(cwd, launch.project)
         if launch.find_legacy is not None:
-            launch = replace(launch, legacy=await launch.find_legacy(identity_of(cwd, launch.project)))
-        session = await self._intend(launch, program, cwd, parent, caller, key)
+            launch = replace(launch, legacy=await launch.find_legacy(project.id))
+        session = await self._intend(launch, program, cwd, project, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
 
     async def resume(self, session: Session) -> Session:
@@ -160,7 +163,7 @@ class Launcher:
         return parent
 
     async def _intend(
-        self, launch: Launch, program: str, cwd: str, parent: Session | None, caller: Caller, key: str
+        self, launch: Launch, program: str, cwd: str, project: Project, parent: Session | None, caller: Caller, key: str
     ) -> Session:
         """The intent: from here on the session exists, and a crash finds it."""
         now = self.fleet.clock.now()
@@ -185,8 +188,8 @@ class Launcher:
             boot=self.fleet.boot,
             parent=parent.id if parent else None,
             predecessor=launch.legacy.predecessor.id if launch.legacy else None,
-            project=project_of(cwd, launch.project),
-            project_id=identity_of(cwd, launch.project),
+            project=project.name,
+            project_id=project.id,
             agent=launch.agent or program_name(launch.command),
             protected=launch.protect,
             keep_children=launch.keep_children,
@@ -204,13 +207,13 @@ class Launcher:
                 self._remove_folder(session.id)
                 raise _disk_full(self.fleet.folder(session.id))
         try:
-            await self._insert(session, caller, launch)
+            await self._insert(session, caller, launch, project)
         except BaseException:
             self._remove_folder(session.id)
             raise
         return session
 
-    async def _insert(self, session: Session, caller: Caller, launch: Launch) -> None:
+    async def _insert(self, session: Session, caller: Caller, launch: Launch, project: Project) -> None:
         def write(db: sqlite3.Connection) -> Any:
             if launch.legacy is not None:
                 launch.legacy.claim(db, session.id)
@@ -220,6 +223,7 @@ class Launcher:
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
                     raise name_taken(value, aliases.find(db, namespace, value) or "another session")
             sessions.keep_last_id(db, session.id)
+            project.see(db, session.created_at)
             return events.append(
                 db,
                 session.created_at,
@@ -408,6 +412,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
+    facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 
@@ -426,11 +431,6 @@ def _born(session: Session) -> Session:
         f"the start of {session.name} ({session.id}) was interrupted where nobody can say what came of it",
         "lamp show says more; start it again",
     )
-
-
-def identity_of(cwd: str, named: str | None) -> str:
-    """Which project it is."""
-    return named or os.path.realpath(cwd)
 
 
 def _shown(command: tuple[str, ...]) -> str:

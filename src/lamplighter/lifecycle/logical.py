@@ -22,9 +22,9 @@ from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.launch import Launcher, identity_of, name_taken
+from lamplighter.lifecycle.launch import Launcher, name_taken
 from lamplighter.lifecycle.preconditions import check_folder
-from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.projects import Project
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.store import aliases, events, sessions
 
@@ -73,11 +73,14 @@ class Logical:
         cwd = check_folder(announced.cwd)
         parent = await self.launcher.parent_for(None, caller)
         self.launcher.check_count(caller)
-        session = self._session(announced, cwd, parent, caller, key)
-        await self._record(session, announced, caller, claim)
+        project = await self.launcher.projects.of_start(cwd, announced.project)
+        session = self._session(announced, cwd, project, parent, caller, key)
+        await self._record(session, project, announced, caller, claim)
         return session
 
-    def _session(self, announced: Announcement, cwd: str, parent: Session | None, caller: Caller, key: str) -> Session:
+    def _session(
+        self, announced: Announcement, cwd: str, project: Project, parent: Session | None, caller: Caller, key: str
+    ) -> Session:
         now = self.fleet.moment()
         lease = Lease(announced.lease or self.fleet.settings.lease, now)
         line = [parent.id, parent.owner, *parent.line] if parent else []
@@ -95,8 +98,8 @@ class Logical:
             boot=self.fleet.boot,
             agent=announced.agent,
             parent=parent.id if parent else None,
-            project=project_of(cwd, announced.project),
-            project_id=identity_of(cwd, announced.project),
+            project=project.name,
+            project_id=project.id,
             key=key,
             facts={
                 **{name: value for name, value in known.items() if value},
@@ -106,7 +109,9 @@ class Logical:
         )
         return _after(announced.predecessor, made).started(now.wall, None, None)
 
-    async def _record(self, session: Session, announced: Announcement, caller: Caller, claim: Claim | None) -> None:
+    async def _record(
+        self, session: Session, project: Project, announced: Announcement, caller: Caller, claim: Claim | None
+    ) -> None:
         def write(db: sqlite3.Connection) -> None:
             if claim is not None:
                 claim(db, session.id)
@@ -115,6 +120,7 @@ class Logical:
             for namespace, value in announced.shared.items():
                 aliases.share(db, namespace, value, session.id, session.created_at)
             sessions.keep_last_id(db, session.id)
+            project.see(db, session.created_at)
             detail: dict[str, Any] = {"name": session.name, "driver": session.driver.value}
             if session.predecessor:
                 detail["predecessor"] = session.predecessor

@@ -16,12 +16,14 @@ from lamplighter.operations import (
     names,
     packet,
     query,
+    records,
     resume,
     spawn,
     start,
     talk,
     tmux,
     tokens,
+    transfer,
 )
 from lamplighter.operations.operation import OPERATIONS, Operation
 
@@ -43,10 +45,12 @@ __all__ = [
     "names",
     "packet",
     "query",
+    "records",
     "resume",
     "spawn",
     "start",
     "talk",
     "tmux",
     "tokens",
+    "transfer",
 ]

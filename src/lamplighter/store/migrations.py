@@ -199,11 +199,16 @@ MIGRATIONS: list[str] = [
     );
     CREATE INDEX records_project ON records (project, state, type, created_at);
     CREATE INDEX records_state ON records (state, type, created_at);
+    CREATE INDEX records_created ON records (created_at, id);
+    CREATE INDEX records_same ON records (substr(content, 1, 40)) WHERE state = 'active';
     CREATE INDEX records_session ON records (session) WHERE session IS NOT NULL;
     CREATE INDEX records_handoff ON records (handoff) WHERE handoff IS NOT NULL;
-    CREATE VIRTUAL TABLE record_texts USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE record_texts USING fts5 (
+        text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+    );
+    CREATE TABLE summaries (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
     CREATE VIRTUAL TABLE session_texts USING fts5 (
-        text, session UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+        text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
     );
     CREATE TABLE handoffs (
         id TEXT PRIMARY KEY,

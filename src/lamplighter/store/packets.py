@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from typing import Any
 
+from lamplighter.domain.packet import least_size
 from lamplighter.domain.record import SINGULAR, Record, RecordType
-from lamplighter.domain.wording import normalised
+from lamplighter.domain.wording import query
+from lamplighter.store import recall
+from lamplighter.store.recall import Filter
 from lamplighter.store.records import from_row
-
-_WORDS = re.compile(r"\w+")
-_MOST_WORDS = 64
 
 
 def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]:
@@ -23,21 +22,29 @@ def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]
     return {RecordType(row[0]): int(row[1]) for row in rows}
 
 
-def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
-    """The oldest that are in force of one type; all of them with a limit of -1."""
-    return _some(db, project, kind, limit, "created_at, id")
+def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None) -> list[Record]:
+    """The first that are in force of one type, as many as could be shown in so many bytes; all of them without a room."""
+    return _some(db, project, kind, room, "created_at, id")
 
 
-def newest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
-    return _some(db, project, kind, limit, "created_at DESC, id DESC")
+def newest(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None) -> list[Record]:
+    return _some(db, project, kind, room, "created_at DESC, id DESC")
 
 
-def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int, order: str) -> list[Record]:
+def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None, order: str) -> list[Record]:
+    """Rows are taken one by one until no more can fit: how many that is depends on how long they are."""
+    found: list[Record] = []
     rows = db.execute(
-        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type = ? ORDER BY {order} LIMIT ?",
-        (project, kind, limit),
-    ).fetchall()
-    return [from_row(row) for row in rows]
+        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type = ? ORDER BY {order}", (project, kind)
+    )
+    for row in rows:
+        found.append(from_row(row))
+        if room is not None:
+            room -= least_size(row["id"], row["content"])
+            if room < 0:
+                break
+    rows.close()
+    return found
 
 
 def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
@@ -54,16 +61,8 @@ def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
 
 def fitting(db: sqlite3.Connection, project: str | None, prompt: str, limit: int) -> list[Record]:
     """Records in force that fit a prompt, the best first."""
-    words = list(dict.fromkeys(_WORDS.findall(normalised(prompt.replace("\0", " ")).lower())))[:_MOST_WORDS]
-    if not words:
-        return []
-    rows = db.execute(
-        "SELECT records.* FROM record_texts JOIN records ON records.n = record_texts.rowid WHERE record_texts MATCH ? "
-        "AND records.state = 'active' AND (records.project IS ? OR records.project IS NULL) "
-        "ORDER BY bm25(record_texts), records.id DESC LIMIT ?",
-        (" OR ".join(f'"{word}"' for word in words), project, limit),
-    ).fetchall()
-    return [from_row(row) for row in rows]
+    asked = query(prompt)
+    return recall.search(db, asked, Filter((project,) if project else ()), limit) if asked.match else []
 
 
 def ended_since(
