@@ -151,7 +151,7 @@ class Farewell:
         head = session.facts.get("head")
         if head is None:
             return None
-        return await self.repositories.changes(session.cwd, head, started_at=session.started_at)
+        return await self.repositories.changes(session.cwd, head, started_at=session.created_at)
 
     async def _last_lines(self, session: Session) -> list[str]:
         """What its screen shows; of one without a terminal, the end of what it printed."""
