@@ -34,6 +34,8 @@ class Scale:
     crowd_bridges: int = 50
     crowd_calls: int = 100
     crowd_waves: int = 2
+    records: int = 100_000  # in the store that packets are made from
+    packets: int = 60
     seconds: float = 600.0  # for the whole run
 
 
@@ -63,6 +65,7 @@ QUICK = Scale(
     crowd_bridges=20,
     crowd_calls=20,
     crowd_waves=1,
+    packets=20,
     seconds=90.0,
 )
 TINY = Scale(
@@ -92,5 +95,7 @@ TINY = Scale(
     crowd_bridges=2,
     crowd_calls=2,
     crowd_waves=1,
+    records=200,
+    packets=2,
     seconds=90.0,
 )

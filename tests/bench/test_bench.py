@@ -30,7 +30,9 @@ def lines_of(*names: str) -> list[list[str]]:
     return [cells[0], *cells[2:]]
 
 
-@pytest.mark.parametrize("name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "mcp"])
+@pytest.mark.parametrize(
+    "name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "mcp"]
+)
 def test_each_measurement_makes_whole_lines(name: str) -> None:
     headings, *rows = lines_of(name)
     assert headings == HEADINGS

@@ -11,7 +11,6 @@ from typing import Any
 from lamplighter.domain.closing import close_of
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.ingredients import Before, Gone, Ingredients, Section, Since
-from lamplighter.domain.packet import SMALLEST_LINE
 from lamplighter.domain.record import Record, RecordType
 from lamplighter.domain.session import Session
 from lamplighter.domain.succession import policy_of
@@ -19,7 +18,7 @@ from lamplighter.lifecycle.evidence import stale_all
 from lamplighter.lifecycle.repository import head
 from lamplighter.store import handoffs, packets, sessions
 
-_NOTES = 40
+_NOTES = 1_000  # bytes of them: they are not shown, but for some ids
 _GONE = 5
 _KINDS = {
     Section.CONSTRAINTS: (RecordType.CONSTRAINT,),
@@ -113,18 +112,17 @@ def _records(
     places = list(dict.fromkeys((asked.project, None)))
     left = packets.left_by(db, session.id) if session else []
     inferred = tuple(record for record in left if record.type is RecordType.NOTE)
-    most = asked.budget // SMALLEST_LINE + 1
 
-    def some(kind: RecordType, limit: int) -> list[Record]:
+    def some(kind: RecordType, room: int | None) -> list[Record]:
         query = packets.oldest if kind in _OLDEST_FIRST else packets.newest
-        return [record for place in places for record in query(db, place, kind, limit)]
+        return [record for place in places for record in query(db, place, kind, room)]
 
     def single(kind: RecordType) -> list[Record]:
         """What the session before left; else the newest that there is."""
-        return ([record for record in left if record.type is kind] or some(kind, 1))[:1]
+        return ([record for record in left if record.type is kind] or some(kind, 0))[:1]
 
     records: dict[Section, tuple[Record, ...]] = {
-        section: tuple(some(kinds[0], -1 if section is Section.CONSTRAINTS else most))
+        section: tuple(some(kinds[0], None if section is Section.CONSTRAINTS else asked.budget))
         for section, kinds in _KINDS.items()
         if section not in (Section.FOCUS, Section.RELATION, Section.NOTES)
     }

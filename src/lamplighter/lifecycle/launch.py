@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.agents import program_name, prompted
+from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -101,7 +102,7 @@ class Launcher:
             tmux_program()
         cwd = check_folder(launch.cwd)
         program = find_program(launch.command[0], cwd, launch.environment)
-        parent = await self._parent(launch.parent, caller)
+        parent = await self.parent_for(launch.parent, caller)
         project = await self.projects.of_start(cwd, launch.project)
         if launch.find_legacy is not None:
             launch = replace(launch, legacy=await launch.find_legacy(project.id))
@@ -129,7 +130,7 @@ class Launcher:
         lamp = self.fleet.lamps.get(session.id)
         return lamp.session if lamp else session
 
-    def _check_count(self, caller: Caller) -> None:
+    def check_count(self, caller: Caller) -> None:
         """TOO_MANY when this owner has as many living sessions as one may have; the dead never count."""
         most = self.fleet.settings.sessions_per_owner
         if most is None:
@@ -142,7 +143,7 @@ class Launcher:
                 "end some first: lamp ls shows them, lamp cleanup ends what is done",
             )
 
-    async def _parent(self, named: str | None, caller: Caller) -> Session | None:
+    async def parent_for(self, named: str | None, caller: Caller) -> Session | None:
         if named is None:
             lamp = self.fleet.lamps.get(caller.session or "")
             return lamp.session if lamp else None
@@ -170,7 +171,7 @@ class Launcher:
         identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
         line = [parent.id, parent.owner, *parent.line] if parent else []
         base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
-        name = wanted or self._free_name(base)
+        name = wanted or self.free_name(base)
         facts = _first_facts(launch, line, cwd)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
@@ -220,7 +221,7 @@ class Launcher:
                 return None
             for namespace, value in launch.aliases.items():
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
-                    raise _name_taken(value, aliases.find(db, namespace, value) or "another session")
+                    raise name_taken(value, aliases.find(db, namespace, value) or "another session")
             sessions.keep_last_id(db, session.id)
             project.see(db, session.created_at)
             return events.append(
@@ -233,20 +234,20 @@ class Launcher:
                 command=_shown(session.command),
             )
 
-        self._check_count(caller)
+        self.check_count(caller)
         if session.name in self.fleet.names:
-            raise _name_taken(session.name, self.fleet.names[session.name])
+            raise name_taken(session.name, self.fleet.names[session.name])
         self.fleet.put(session)  # before the store answers, so that two starts at once cannot both find the name free
         try:
             event = await self.fleet.store.write(write)
             if event is None:
-                raise _name_taken(session.name, "another session")
+                raise name_taken(session.name, "another session")
         except BaseException:
             self.fleet.remove(session.id)
             raise
         self.fleet.announce()
 
-    def _free_name(self, base: str) -> str:
+    def free_name(self, base: str) -> str:
         if base not in self.fleet.names:
             return base
         number = self._numbers.get(base, 2)
@@ -411,6 +412,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
+    facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 
@@ -436,7 +438,7 @@ def _shown(command: tuple[str, ...]) -> str:
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-def _name_taken(name: str, by: str) -> ConflictError:
+def name_taken(name: str, by: str) -> ConflictError:
     return ConflictError(
         Code.NAME_TAKEN,
         f"a living session is called {name} already: {by}",

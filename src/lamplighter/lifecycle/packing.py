@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lamplighter.domain.ingredients import Before
-from lamplighter.domain.packet import BUDGET, FITTING, SMALLEST_LINE, Packet, build, fitting
+from lamplighter.domain.packet import BUDGET, Packet, build, fitting
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.record import new_id
 from lamplighter.domain.session import Session
@@ -25,7 +25,7 @@ from lamplighter.store import handoffs, packets
 
 log = logging.getLogger(__name__)
 LAST = "last"
-_MOST_FITTING = FITTING // SMALLEST_LINE
+_MOST_FITTING = 50
 
 
 @dataclass(frozen=True)

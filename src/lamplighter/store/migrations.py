@@ -234,6 +234,19 @@ MIGRATIONS: list[str] = [
     ) WITHOUT ROWID;
     CREATE INDEX receipts_session ON receipts (session) WHERE session IS NOT NULL;
     """,
+    """
+    CREATE TABLE recoveries (
+        digest TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        used_at REAL,
+        used_by TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX recoveries_session ON recoveries (session);
+    CREATE INDEX recoveries_expires ON recoveries (expires_at);
+    """,
 ]
 
 

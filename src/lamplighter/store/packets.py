@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from lamplighter.domain.packet import least_size
 from lamplighter.domain.record import SINGULAR, Record, RecordType
 from lamplighter.domain.wording import query
 from lamplighter.store import recall
@@ -21,29 +22,38 @@ def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]
     return {RecordType(row[0]): int(row[1]) for row in rows}
 
 
-def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
-    """The oldest that are in force of one type; all of them with a limit of -1."""
-    return _some(db, project, kind, limit, "created_at, id")
+def oldest(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None) -> list[Record]:
+    """The first that are in force of one type, as many as could be shown in so many bytes; all of them without a room."""
+    return _some(db, project, kind, room, "created_at, id")
 
 
-def newest(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int) -> list[Record]:
-    return _some(db, project, kind, limit, "created_at DESC, id DESC")
+def newest(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None) -> list[Record]:
+    return _some(db, project, kind, room, "created_at DESC, id DESC")
 
 
-def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, limit: int, order: str) -> list[Record]:
+def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, room: int | None, order: str) -> list[Record]:
+    """Rows are taken one by one until no more can fit: how many that is depends on how long they are."""
+    found: list[Record] = []
     rows = db.execute(
-        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type = ? ORDER BY {order} LIMIT ?",
-        (project, kind, limit),
-    ).fetchall()
-    return [from_row(row) for row in rows]
+        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type = ? ORDER BY {order}", (project, kind)
+    )
+    for row in rows:
+        found.append(from_row(row))
+        if room is not None:
+            room -= least_size(row["id"], row["content"])
+            if room < 0:
+                break
+    rows.close()
+    return found
 
 
 def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
-    """What a session left that there is one of, and notes that were inferred from it, as far as it is in force; the newest
-    first, but notes in their order."""
+    """What a session left that there is one of, notes that were inferred from it, and those that others handed to it (they are
+    context, while other notes are general), as far as it is in force; the newest first, but notes in their order."""
     rows = db.execute(
         f"SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN ({', '.join('?' * len(SINGULAR))}) "
-        "OR type = 'note' AND source = 'inferred') ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
+        "OR type = 'note' AND (source = 'inferred' OR source = 'agent' AND category = 'context')) "
+        "ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
         (session, *sorted(SINGULAR)),
     ).fetchall()
     return [from_row(row) for row in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -60,6 +61,15 @@ def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     return [from_row(row) for row in rows]
 
 
+def notes_of(db: sqlite3.Connection, session: str) -> list[Record]:
+    """What was noted on a session by those who were there, oldest first."""
+    rows = db.execute(
+        "SELECT * FROM records WHERE session = ? AND type = 'note' AND source = 'agent' AND state <> 'forgotten' ORDER BY n",
+        (session,),
+    ).fetchall()
+    return [from_row(row) for row in rows]
+
+
 def close(
     db: sqlite3.Connection,
     record: str,
@@ -80,9 +90,9 @@ def close(
     return bool(done)
 
 
-def carry(db: sqlite3.Connection, record: str) -> None:
-    """One more hand-off has left it open."""
-    db.execute("UPDATE records SET carried = carried + 1 WHERE id = ?", (record,))
+def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:
+    """One more hand-off has left them open."""
+    db.executemany("UPDATE records SET carried = carried + 1 WHERE id = ?", ((loop,) for loop in loops))
 
 
 def from_row(row: sqlite3.Row) -> Record:

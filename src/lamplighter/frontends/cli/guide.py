@@ -29,7 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
     ),
-    "end": ("lamp end claude --reason 'done for today'", "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn"),
+    "end": (
+        "lamp end claude --reason 'done for today'",
+        "lamp end claude --checkpoint 'dates are read; zones are not' --focus zones --open-loop 'who owns the fixtures?'",
+        "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn",
+    ),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "cleanup": (
         "lamp cleanup",
@@ -46,7 +50,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp handoff",
         "lamp handoff nightly --budget 4000",
         "lamp handoff --project shop --for 'mend the date parser'",
+        "lamp handoff claude --save --checkpoint 'dates are read; zones are not' --open-loop 'zones'",
     ),
+    "handoffs": ("lamp handoffs", "lamp handoffs --waiting"),
+    "lineage": ("lamp lineage claude",),
     "remember": (
         "lamp remember 'dates stay strings, because zones are not given' --type decision --file src/dates.py",
         "lamp remember --global --type preference short commit messages",

@@ -33,6 +33,7 @@ _OWN_WAY = {
     "completion": "completion:completion",
     "mcp": "mcp:mcp",
     "token": "token:token",
+    "handoff": "handoff:handoff",
     "remember": "records:remember",
     "resolve": "records:resolve",
     "supersede": "records:supersede",
