@@ -30,8 +30,8 @@ from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.repositories import Repositories
 from lamplighter.lifecycle.repository import Changes
-from lamplighter.lifecycle.summary import summarise
-from lamplighter.store import handoffs
+from lamplighter.lifecycle.summary import as_text, summarise
+from lamplighter.store import handoffs, recall
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -43,12 +43,15 @@ class Parting:
     """What is written with a session's end."""
 
     handing: Handing
+    session: str
     summary: dict[str, Any]
     inferred: Prepared | None
 
     def write(self, db: sqlite3.Connection) -> None:
         if self.inferred is not None:
             self.handing.write(db, self.inferred)
+        left = [handoff.summary for handoff in handoffs.of_session(db, self.session) if handoff.summary]
+        recall.keep_summary(db, self.session, "\n".join([*left, as_text(self.summary)]))
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Farewell:
         if not any(handoff.ending and handoff.records for handoff in given):
             inferred = await self._infer(session, ending, seen)
         summary = await self._summary(session, ending, given, inferred, seen, usage)
-        return Parting(self.handing, summary, inferred)
+        return Parting(self.handing, session.id, summary, inferred)
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""

@@ -61,8 +61,8 @@ def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
 
 def fitting(db: sqlite3.Connection, project: str | None, prompt: str, limit: int) -> list[Record]:
     """Records in force that fit a prompt, the best first."""
-    asked = query(prompt)
-    return recall.search(db, asked, Filter((project,) if project else ()), limit) if asked.match else []
+    asked = query(prompt) if prompt.replace("\0", " ").strip() else None
+    return recall.search(db, asked, Filter((project,) if project else ()), limit) if asked and asked.match else []
 
 
 def ended_since(
