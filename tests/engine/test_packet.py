@@ -15,6 +15,7 @@ from lamplighter.domain.record import KEPT_AS, Evidence, Record, RecordState, Re
 from lamplighter.errors import Code, LampError
 from lamplighter.store import records
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.mcp_client import ToolError, outside
 from lamplighter.testing.processes import wait_until
 
 SHOP = "shop"
@@ -371,3 +372,16 @@ def test_a_store_that_cannot_be_written_is_read_all_the_same(lit: Engine) -> Non
     assert not found["receipt_kept"]
     assert "never touch the vendored lexer" in found["text"]
     assert wait_until(lambda: load(lit)["receipt_kept"])
+
+
+def test_an_agent_loads_it_over_mcp(lit: Engine) -> None:
+    before = ended(lit, **EVERYTHING)
+    with outside(lit) as (client, _):
+        found = client.call("load_handoff", project=SHOP, prompt="dates")
+        assert found["before"]["id"] == before
+        assert "never touch the vendored lexer" in found["text"]
+        assert client.raw("load_handoff", {"project": SHOP})["content"][0]["text"].startswith("# Lamplighter hand-off")
+        with pytest.raises(ToolError) as refused:
+            client.call("load_handoff", project=SHOP, budget=5)
+        assert refused.value.code == "BUDGET_TOO_SMALL"
+    assert receipts(lit)[0]["caller"].startswith("client:")

@@ -1,9 +1,10 @@
-"""The core tools: nine, made from the operations of the same names."""
+"""The core tools, made from the operations of the same names."""
 
 from __future__ import annotations
 
 from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
+from lamplighter.frontends.mcp.core.loading import LOAD_HANDOFF
 from lamplighter.frontends.mcp.core.reading import SessionResources
 from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
 from lamplighter.frontends.mcp.core.starting import START_SESSION
@@ -26,6 +27,7 @@ TOOLSET = Toolset(
         END_SESSION,
         KILL_SESSION,
         CLEANUP_SESSIONS,
+        LOAD_HANDOFF,
     ),
     resources=SessionResources,
 )
