@@ -23,10 +23,13 @@ from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
+from lamplighter.lifecycle.logical import Logical
+from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.resuming import Resuming
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.succession import Succession
 from lamplighter.lifecycle.tasks import Tasks
@@ -34,6 +37,7 @@ from lamplighter.lifecycle.terminals import Terminals
 from lamplighter.lifecycle.tmux_names import TmuxNames
 from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
+from lamplighter.lifecycle.transfer import Transfer
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.call import Call
@@ -62,7 +66,10 @@ class App:
         self.terminals = Terminals(self.fleet, self.reading, self.tasks, self.watch)
         self.launcher = self.watch.launcher
         self.undertaker = self.watch.undertaker
-        self.packing = Packing(self.fleet)
+        self.projects = self.launcher.projects
+        self.packing = Packing(self.fleet, self.projects)
+        self.memory = Memory(self.fleet)
+        self.transfer = Transfer(self.fleet)
         self.succession = Succession(self.fleet, self.packing)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
@@ -80,7 +87,9 @@ class App:
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
-        self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.tasks)
+        self.logical = Logical(self.fleet, self.launcher, self.undertaker)
+        self.resuming = Resuming(self.fleet, self.logical, self.packing)
+        self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
         self.journal = Journal(self.fleet)
@@ -91,6 +100,7 @@ class App:
         """Everything that was alive is found again before anybody is heard."""
         self.settings.home.make()
         await self.store.open()
+        await self.memory.resume()
         await self.fleet.load()
         await self.tokens.load()
         await self.keeping.line()
@@ -120,6 +130,7 @@ class App:
                 await self.cleanup.forget_old_plans()
                 await self.approvals.forget_old()
                 await self.tokens.forget_old()
+                await self.resuming.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

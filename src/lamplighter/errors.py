@@ -8,7 +8,7 @@
     │     NOT_FOUND  AMBIGUOUS
     ├── ConflictError      it is there, but not in a state for this
     │     NAME_TAKEN  TOO_MANY  ACTIVE  ENDED  KEY_REUSED  NOT_ATTACHABLE  PLAN_EXPIRED  PLAN_APPLIED  ADOPTED
-    │     APPROVAL_USED  APPROVAL_EXPIRED  SUCCEEDED  NO_SUCCESSOR  NO_HANDOFF
+    │     APPROVAL_USED  APPROVAL_EXPIRED  SUCCEEDED  NO_SUCCESSOR  NO_HANDOFF  NOT_ACTIVE
     ├── ForbiddenError     it is not yours
     │     FORBIDDEN  APPROVAL_NEEDED
     ├── DeadlineError      it did not happen in time; it may still
@@ -54,6 +54,7 @@ class Code(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     NO_SUCCESSOR = "NO_SUCCESSOR"
     NO_HANDOFF = "NO_HANDOFF"
+    NOT_ACTIVE = "NOT_ACTIVE"
     FORBIDDEN = "FORBIDDEN"
     APPROVAL_NEEDED = "APPROVAL_NEEDED"
     TIMEOUT = "TIMEOUT"
@@ -128,6 +129,7 @@ class ConflictError(LampError):
             Code.SUCCEEDED,
             Code.NO_SUCCESSOR,
             Code.NO_HANDOFF,
+            Code.NOT_ACTIVE,
         }
     )
 

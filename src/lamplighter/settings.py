@@ -35,6 +35,7 @@ class Settings:
     patrol: float = 10.0
     warning: float = 60.0
     orphan_grace: float | None = None
+    lease: float = 86400.0
     sessions_per_owner: int | None = None
     http_port: int | None = 5267
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
@@ -174,6 +175,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "patrol": lambda name, value: positive_duration(value, name),
     "warning": _duration,
     "orphan_grace": _duration,
+    "lease": lambda name, value: positive_duration(value, name),
     "sessions_per_owner": _number(int, 1),
     "http_port": _port,
     "limits": _limits,

@@ -421,3 +421,12 @@ def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, ope
             assert number > 6, "no step was ever reached"
             return
     pytest.fail("the steps never ended")
+
+
+def test_what_may_not_be_stored_is_not_kept_with_a_request_either(lit: Engine) -> None:
+    agent = Inside(lit)
+    other = lit.start("cat", name="other")["id"]
+    agent.request("end_session", session=other, checkpoint="the code is <private>4711-0815</private>")
+    lit.call("stop_daemon")
+    for file in lit.folder.glob("*.db*"):
+        assert b"4711-0815" not in file.read_bytes()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ from lamplighter.errors import Code, LampError
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mortality import deaths
+from lamplighter.testing.processes import inspect
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 EVERYTHING: dict[str, Any] = {
     "checkpoint": "the parser reads all but dates",
@@ -202,3 +207,26 @@ def test_what_dies_in_a_crash_leaves_an_inferred_hand_off(mortal: Engine, every:
         assert [row["type"] for row in found] == ["note"] * len(found)
         assert any("so far" in row["content"] for row in found)
         assert [row["source"] for row in rows(mortal, "handoffs") if row["session"] == session] == ["inferred"]
+
+
+def test_an_agent_that_is_killed_leaves_what_its_transcript_says(lit: Engine, tmp_path: Path) -> None:
+    """A program called claude that keeps its conversation where that one does; its own process is killed, and nobody asked."""
+    kept = GOLDEN / "claude" / "killed" / "transcript.jsonl"
+    program = tmp_path / "claude"
+    script = 'mkdir -p "$1"; sed "s#/w/shop#$PWD#g" "$2" > "$1/11111111-2222-4333-8444-555555555555.jsonl"'
+    program.write_text(f"#!/bin/sh\n{script}\necho up; exec sleep 300\n")
+    program.chmod(0o755)
+    folder = lit.folder / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(tmp_path))
+    started = lit.start(str(program), str(folder), str(kept), cwd=str(tmp_path), headless=True)
+    lit.call("wait_session", session=started["id"], until="text=up", timeout="30s")
+    shown = lit.show(started["id"])
+    found = inspect(shown["pid"])
+    assert found is not None
+    lit.kill((found.pid, found.start_ticks))
+    lit.call("wait_session", session=started["id"], until="ended", timeout="30s")
+    expected = json.loads((GOLDEN / "claude" / "killed" / "expected.json").read_text())
+    contents = [row["content"] for row in rows(lit, "records") if row["session"] == started["id"]]
+    assert any(text.startswith("Last request:") and expected["last_request"][:40] in text for text in contents)
+    assert any(text.startswith("Open to-dos:") for text in contents)
+    handoff = lit.show(started["id"])["handoff"]
+    assert any(basis.startswith("transcript") for basis in handoff["basis"])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import wait_until
 
 
 def ended(lit: Engine, name: str, **words: str) -> str:
@@ -119,3 +125,38 @@ def test_last_of_nothing_is_said(lit: Engine) -> None:
     with pytest.raises(LampError) as caught:
         lit.start("sleep", "300", from_session="last")
     assert caught.value.code is Code.NOT_FOUND
+
+
+def inside(lit: Engine, operation: str, arguments: dict[str, Any], **start: Any) -> dict[str, Any]:
+    """What a process in a new session is answered."""
+    file = lit.folder / f"answer-{uuid.uuid4().hex}"
+    words = [sys.executable, asker.__file__, lit.home.run, str(file), "plain", operation, json.dumps(arguments)]
+    lit.start(*words, headless=True, **start)
+    assert wait_until(file.exists)
+    return json.loads(file.read_text())
+
+
+def test_a_successor_has_what_its_predecessor_started(lit: Engine) -> None:
+    before = lit.start("sleep", "300", name="before")["id"]
+    child = lit.start("sleep", "300", parent=before)["id"]
+    lit.call("end_session", session=before, checkpoint="x")
+    stranger = inside(lit, "kill_session", {"session": child, "force": True})
+    assert stranger["error"]["code"] in ("FORBIDDEN", "APPROVAL_NEEDED")
+    heir = inside(lit, "kill_session", {"session": child, "force": True}, from_session=before)
+    assert heir["result"]["state"] == "ended"
+
+
+def test_what_an_agent_goes_on_from_must_be_its_own_or_its_projects(lit: Engine, tmp_path: Path) -> None:
+    """And it inherits only from what is its own: else it could have itself given the rights over another's children."""
+    before = lit.start("sleep", "300", name="before", cwd=str(tmp_path))["id"]
+    child = lit.start("sleep", "300", parent=before)["id"]
+    lit.call("end_session", session=before, checkpoint="x")
+    wanted = {"command": ["sleep", "300"], "cwd": str(tmp_path), "from_session": before}
+    assert inside(lit, "start_session", wanted, cwd="/")["error"]["code"] == "FORBIDDEN"
+    assert inside(lit, "start_session", {**wanted, "force": True}, cwd=str(tmp_path))["error"]["code"] == "FORBIDDEN"
+    file = lit.folder / "answer"
+    kill = json.dumps({"session": child, "force": True})
+    words = [sys.executable, asker.__file__, lit.home.run, str(file), "plain", "kill_session", kill]
+    inside(lit, "start_session", {**wanted, "command": words}, cwd=str(tmp_path))
+    assert wait_until(file.exists)
+    assert json.loads(file.read_text())["error"]["code"] in ("FORBIDDEN", "APPROVAL_NEEDED")

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How
-from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.limits import breach_words
-from lamplighter.domain.record import LONGEST, RecordType, Source
+from lamplighter.domain.record import LONGEST, RecordType
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.lifecycle.inferring import infer, last_lines, plain, why
 from lamplighter.lifecycle.repository import Changes, Commit
-from lamplighter.lifecycle.summary import as_text, summarise
 
 SESSION = Session(
     "s1", "one", Kind.TASK, Driver.TERMINAL, "operator", ("claude",), "/w", 100.0, "boot", started_at=100.5
@@ -142,68 +140,3 @@ def test_a_note_can_always_be_kept(texts: list[str]) -> None:
     transcript = replace(TRANSCRIPT, last_request="".join(texts), todos=tuple(texts), files=tuple(texts))
     found = infer(SESSION, EXITED, transcript, None, texts)
     assert all(note.strip() and len(note) <= LONGEST for note in found.draft.notes)
-
-
-def _handoff() -> Handoff:
-    return Handoff(
-        "h1",
-        "s1",
-        "/w",
-        4000.0,
-        "operator",
-        Source.INFERRED,
-        "d",
-        stored={"note": 4},
-        carried=("r1", "r2"),
-        resolved=("r3",),
-    )
-
-
-def test_the_summary_has_it_all() -> None:
-    summary = summarise(
-        SESSION,
-        EXITED,
-        handoff=_handoff(),
-        transcript=TRANSCRIPT,
-        changes=CHANGES,
-        screen=["done"],
-        cpu=12.34,
-        memory=5_000_000,
-    )
-    assert summary["seconds"] == 3900.0
-    assert (summary["how"], summary["by"], summary["exit"]) == ("exited", "itself", {"code": 1})
-    assert summary["messages"] == {"user": 3, "assistant": 7}
-    assert summary["tokens"] == {"input": 1200, "output": 30}
-    assert summary["loops"] == {"carried": 2, "resolved": 1, "dropped": 0}
-    assert summary["git"]["commits"] == [{"sha": "b" * 40, "subject": "Parser: fixed"}]
-    assert as_text(summary) == "\n".join(
-        [
-            "Ran for 1h05m; exited by itself (exit status 1).",
-            "Messages: 3 user, 7 assistant.",
-            "Tokens: 1200 input, 30 output.",
-            "Used 12.3 s of CPU and 5.0 MB of memory.",
-            "Stored (inferred): 4 note.",
-            "Open loops: 2 carried, 1 resolved.",
-            "Git: branch main; 1 commits, 2 files, +5 -2 since the start.",
-            f"  {'b' * 12} Parser: fixed",
-            "Last output:",
-            "  done",
-        ]
-    )
-
-
-def test_what_is_not_known_is_not_said() -> None:
-    summary = summarise(
-        replace(SESSION, started_at=None), replace(EXITED, exit=None, how=How.LOST, reason="its holder was lost")
-    )
-    assert summary["messages"] is None
-    assert summary["git"] is None
-    assert as_text(summary) == "Ran for 1h05m; lost: its holder was lost."
-
-
-def test_what_was_not_read_to_its_beginning_says_so() -> None:
-    summary = summarise(
-        SESSION, EXITED, transcript=replace(TRANSCRIPT, at_least=True), changes=replace(CHANGES, cut=True)
-    )
-    assert "Messages: at least 3 user" in as_text(summary)
-    assert "and maybe more" in as_text(summary)

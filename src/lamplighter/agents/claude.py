@@ -1,8 +1,31 @@
-"""Claude Code: how its processes are recognised."""
+"""Claude Code: how its processes are recognised, where its transcripts are and what they say."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lamplighter.agents import journal
+from lamplighter.agents.conversation import (
+    ASSISTANT,
+    USER,
+    Began,
+    Edited,
+    Finished,
+    Named,
+    Planned,
+    Said,
+    Step,
+    Stopped,
+    Task,
+    Used,
+    shortened,
+)
+from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
 
 PROGRAM = Program(
     name="claude",
@@ -11,3 +34,176 @@ PROGRAM = Program(
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
     prompt=(),
 )
+
+_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_LONGEST_FOLDER = 200
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_COMMAND = re.compile(r"<command-name>\s*(/[^<]*?)\s*</command-name>")
+_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+# What the program itself writes in the name of the user.
+_NOT_A_REQUEST = re.compile(
+    r"\[Request interrupted by user|Caveat: The messages below|This session is being continued from a previous|<(?:local-command-"
+    r"|bash-(?:input|stdout|stderr)|task-notification|user-prompt-submit-hook|teammate-message|command-message|ide_)"
+)
+_INTERRUPTED = "[Request interrupted by user"
+# Commands to the program, not to the model.
+_HOUSEKEEPING = frozenset(
+    f"/{name}"
+    for name in (
+        "agents", "clear", "compact", "config", "context", "cost", "doctor", "effort", "exit", "export", "help", "hooks", "login",
+        "logout", "mcp", "memory", "model", "permissions", "quit", "rename", "resume", "rewind", "status", "theme",
+        "usage", "vim",
+    )
+)  # fmt: skip
+_WRITING = {"Edit": "file_path", "Write": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_ABOUT = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "prompt")
+_TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens",
+           "cache_written": "cache_creation_input_tokens"}  # fmt: skip
+
+
+def find(where: Where) -> str | None:
+    roots = [where.named("CLAUDE_CONFIG_DIR") or f"{where.own_home}/.claude", f"{where.own_home}/.config/claude"]
+    folders = [place for root in roots for cwd in where.folders for place in _folders(f"{root}/projects", cwd)]
+    named = [_of_process(roots[0], pid, where) for pid in where.pids]
+    named += [after_option(where.command, "--session-id"), after_option(where.command, "--resume", "-r")]
+    for conversation in named:
+        if conversation and _ID.fullmatch(conversation) and "--fork-session" not in where.command:
+            paths = (f"{folder}/{conversation}.jsonl" for folder in folders)
+            path = next((path for path in paths if os.path.isfile(path)), None)
+            if path:
+                return path
+    recent = [found for folder in folders for found in listed(folder) if found[1] >= where.started_at - 2]
+    candidates = (_candidate(path, changed, where) for path, changed in recent)
+    return chosen((candidate for candidate in candidates if candidate is not None), where)
+
+
+def _folders(projects: str, cwd: str) -> list[str]:
+    """Named after the project's folder; long names are cut and made unique by something that we do not know."""
+    name = re.sub(r"[^a-zA-Z0-9]", "-", cwd)
+    if len(name) <= _LONGEST_FOLDER:
+        return [f"{projects}/{name}"]
+    try:
+        found = os.listdir(projects)
+    except OSError:
+        return []
+    return [f"{projects}/{each}" for each in found if each.startswith(name[:_LONGEST_FOLDER])]
+
+
+def _of_process(root: str, pid: int, where: Where) -> str | None:
+    """What one that was killed has left: which conversation its process was in. One from before the session is of another
+    process with this number."""
+    file = journal.open_own(f"{root}/sessions/{pid}.json")
+    if file is None:
+        return None
+    with file:
+        if os.fstat(file.fileno()).st_mtime < where.started_at - 2:
+            return None
+        said = journal.parse(file.read(journal.HEAD)) or {}
+    return words(said.get("sessionId")) if words(said.get("cwd")) in where.folders else None
+
+
+def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
+    """None for one of another folder whose name is written the same."""
+    file = journal.open_own(path)
+    if file is None:
+        return None
+    with file:
+        documents = journal.head(file)
+    folder = next((words(document["cwd"]) for document in documents if document.get("cwd")), where.cwd)
+    begun = next((at for document in documents if (at := moment(document.get("timestamp"))) is not None), changed)
+    return Candidate(path, begun, changed) if folder in where.folders else None
+
+
+def recognises(document: dict[str, Any]) -> bool:
+    if document.get("type") in ("user", "assistant", "attachment", "system", "summary"):
+        return "parentUuid" in document or "leafUuid" in document
+    return "sessionId" in document and document.get("type") in (
+        "mode",
+        "permission-mode",
+        "queue-operation",
+        "last-prompt",
+    )
+
+
+def steps(document: dict[str, Any]) -> Iterator[Step]:
+    if words(document.get("sessionId")):
+        yield Named(words(document.get("sessionId")))
+    match document.get("type"):
+        case "assistant":
+            yield from _assistant(document)
+        case "user":
+            yield from _user(document)
+        case "attachment":
+            attachment = mapping(document.get("attachment"))
+            if attachment.get("type") == "queued_command" and not document.get("isSidechain"):
+                yield from _request(words(attachment.get("prompt")), document)
+        case "last-prompt":
+            yield Said(USER, words(document.get("lastPrompt")), hearsay=True)
+        case _:
+            return
+
+
+def _assistant(document: dict[str, Any]) -> Iterator[Step]:
+    message = mapping(document.get("message"))
+    aside = bool(document.get("isSidechain"))  # a helper's conversation: what it wrote counts, what it said does not
+    blocks = mappings(message.get("content"))
+    name = words(message.get("id")) or words(document.get("uuid"))
+    if not aside and not document.get("isApiErrorMessage"):
+        text = "\n".join(words(block.get("text")) for block in blocks if block.get("type") == "text")
+        yield Said(ASSISTANT, text, moment(document.get("timestamp")), name)
+    usage = mapping(message.get("usage"))
+    yield Used({kind: count(usage.get(key)) for kind, key in _TOKENS.items()}, name)
+    for block in blocks:
+        if block.get("type") == "tool_use":
+            yield from _tool(block, aside)
+
+
+def _tool(block: dict[str, Any], aside: bool) -> Iterator[Step]:
+    tool, given = words(block.get("name")), mapping(block.get("input"))
+    files = (words(given.get(_WRITING[tool])),) if tool in _WRITING else ()
+    if aside:
+        yield Edited(files)
+        return
+    about = next((words(given[key]) for key in _ABOUT if words(given.get(key))), "")
+    yield Began(words(block.get("id")), tool, about, files)
+    if tool == "TodoWrite":
+        todos = mappings(given.get("todos"))
+        yield Planned(tuple((words(todo.get("content")), todo.get("status") == "completed") for todo in todos))
+    elif tool == "TaskUpdate":
+        status = words(given.get("status"))
+        done = status in ("completed", "deleted") if status else None
+        yield Task(words(given.get("taskId")), words(given.get("subject")) or None, done)
+
+
+def _user(document: dict[str, Any]) -> Iterator[Step]:
+    content = mapping(document.get("message")).get("content")
+    aside = bool(document.get("isSidechain"))
+    results = [block for block in mappings(content) if block.get("type") == "tool_result"]
+    for block in results:
+        yield Finished(words(block.get("tool_use_id")), block.get("is_error") is True)
+    task = mapping(mapping(document.get("toolUseResult")).get("task"))
+    if task.get("id") and words(task.get("subject")) and not aside:
+        yield Task(str(task["id"]), words(task.get("subject")))
+    if results or aside or document.get("isMeta") or document.get("isCompactSummary"):
+        return
+    if document.get("isVisibleInTranscriptOnly") or mapping(document.get("origin")).get("kind", "human") != "human":
+        return
+    texts = [words(block.get("text")) for block in mappings(content) if block.get("type") == "text"]
+    texts += [words(each) for each in listing(content) if isinstance(each, str)]
+    yield from _request(words(content) or "\n".join(texts), document)
+
+
+def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
+    """What a person asked, without what the program has put around it."""
+    text = shortened(_REMINDER.sub("", text).strip())
+    if text.startswith(_INTERRUPTED):
+        yield Stopped()
+    command = _COMMAND.search(text)
+    if command and text.startswith("<command-"):
+        given = _ARGUMENTS.search(text)
+        text = "" if command[1] in _HOUSEKEEPING else f"{command[1]} {given[1].strip() if given else ''}".strip()
+    if text and not _NOT_A_REQUEST.match(text):
+        yield Said(USER, text, moment(document.get("timestamp")), words(document.get("uuid")) or None)
+
+
+TRANSCRIPTS = Format("claude", find, recognises, steps)

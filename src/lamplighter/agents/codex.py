@@ -1,8 +1,29 @@
-"""Codex: how its processes are recognised."""
+"""Codex: how its processes are recognised, where its transcripts are and what they say."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lamplighter.agents import journal
+from lamplighter.agents.conversation import (
+    ASSISTANT,
+    USER,
+    Began,
+    Edited,
+    Finished,
+    Named,
+    Planned,
+    Said,
+    Step,
+    Stopped,
+    Used,
+)
+from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
 
 PROGRAM = Program(
     name="codex",
@@ -11,3 +32,154 @@ PROGRAM = Program(
     marks=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
     prompt=(),
 )
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MOST_DAYS = 400
+_MOST_LOOKED_AT = 200
+_DAY = re.compile(r"\d{2}")
+_YEAR = re.compile(r"\d{4}")
+_KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"})
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "tool_search_call": "arguments",
+}
+_ABOUT = ("cmd", "command", "path", "query", "description")
+_TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached_input_tokens"}
+
+
+def find(where: Where) -> str | None:
+    sessions = f"{where.named('CODEX_HOME') or where.own_home + '/.codex'}/sessions"
+    recent = [found for day in _days(sessions) for found in listed(day, "rollout-") if found[1] >= where.started_at - 2]
+    recent = sorted(recent, key=lambda file: file[1], reverse=True)[:_MOST_LOOKED_AT]
+    named = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
+    for path, _ in recent:
+        if any(path.endswith(f"-{conversation}.jsonl") for conversation in named):
+            return path
+    candidates = (_candidate(path, changed, where) for path, changed in recent)
+    return chosen((candidate for candidate in candidates if candidate is not None), where)
+
+
+def _days(sessions: str) -> Iterator[str]:
+    """The newest first. One that was resumed is still in the folder of the day it began on."""
+    passed = 0
+    for year in _numbered(sessions, _YEAR):
+        for month in _numbered(year, _DAY):
+            for day in _numbered(month, _DAY):
+                yield day
+                passed += 1
+                if passed >= _MOST_DAYS:
+                    return
+
+
+def _numbered(folder: str, form: re.Pattern[str]) -> list[str]:
+    try:
+        return [f"{folder}/{name}" for name in sorted(os.listdir(folder), reverse=True) if form.fullmatch(name)]
+    except OSError:
+        return []
+
+
+def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
+    """None for one of another folder, and for a helper's own."""
+    file = journal.open_own(path)
+    if file is None:
+        return None
+    with file:
+        first = next(iter(journal.entries(file, 0, journal.HEAD)), None)
+    document = first.document if first else {}
+    meta = mapping(document.get("payload"))
+    if words(meta.get("cwd")) not in where.folders or isinstance(meta.get("source"), dict):
+        return None
+    return Candidate(path, moment(meta.get("timestamp")) or moment(document.get("timestamp")) or changed, changed)
+
+
+def recognises(document: dict[str, Any]) -> bool:
+    return words(document.get("type")) in _KINDS and isinstance(document.get("payload"), dict)
+
+
+def steps(document: dict[str, Any]) -> Iterator[Step]:
+    payload, at = mapping(document.get("payload")), moment(document.get("timestamp"))
+    match document.get("type"):
+        case "session_meta":
+            yield Named(words(payload.get("id")))
+        case "response_item":
+            yield from _item(payload, at)
+        case "event_msg":
+            yield from _event(payload, at)
+        case _:
+            return
+
+
+def _item(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
+    kind = words(payload.get("type"))
+    if kind == "message":
+        text = "\n".join(words(part.get("text")) for part in mappings(payload.get("content"))).strip()
+        if payload.get("role") == ASSISTANT:
+            yield Said(ASSISTANT, text, at, words(payload.get("id")) or None)
+        elif payload.get("role") == USER and not text.startswith(("<", "# AGENTS.md")):
+            # The program speaks as the user too; what a person said is known better from the events.
+            yield Said(USER, text, at, hearsay=True)
+    elif kind in _CALLS:
+        yield from _call(payload, payload.get(_CALLS[kind]))
+    elif kind.endswith("_output"):
+        yield Finished(words(payload.get("call_id")))
+
+
+def _call(payload: dict[str, Any], given: Any) -> Iterator[Step]:
+    text = words(given)
+    arguments = mapping(given) or journal.parse(text.encode()) or {}
+    tool = words(payload.get("name")) or "shell"
+    values = (arguments.get(key) for key in _ABOUT)
+    about = next((shown for value in values if (shown := _shown(value))), "" if arguments else text)
+    patch = next((value for value in map(_shown, arguments.values()) if "*** Begin Patch" in value), text)
+    files = tuple(path.strip() for path in _PATCHED.findall(patch)) if "*** Begin Patch" in patch else ()
+    yield Began(words(payload.get("call_id")) or words(payload.get("id")), tool, about[:2000], files)
+    if tool == "update_plan":
+        plan = mappings(arguments.get("plan"))
+        yield Planned(tuple((words(step.get("step")), step.get("status") == "completed") for step in plan))
+
+
+def _shown(value: Any) -> str:
+    return words(value) or " ".join(words(part) for part in listing(value))
+
+
+def _event(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
+    match payload.get("type"):
+        case "user_message":
+            yield Said(USER, words(payload.get("message")), at)
+        case "agent_message":
+            yield Said(ASSISTANT, words(payload.get("message")), at)
+        case "item_completed":
+            yield from _completed(mapping(payload.get("item")), at)
+        case "task_complete" | "turn_aborted" | "turn_complete":
+            yield Said(ASSISTANT, words(payload.get("last_agent_message")), at)
+            yield Stopped()
+        case "token_count":
+            total = mapping(mapping(payload.get("info")).get("total_token_usage"))
+            yield Used({kind: count(total.get(key)) for kind, key in _TOKENS.items()})
+        case "patch_apply_end":
+            if payload.get("success") is not False:
+                yield Edited(tuple(words(path) for path in mapping(payload.get("changes"))))
+        case _:
+            return
+
+
+def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
+    text = "\n".join(words(part.get("text")) for part in mappings(item.get("content"))).strip()
+    match item.get("type"):
+        case "UserMessage":
+            yield Said(USER, text, at, words(item.get("id")) or None)
+        case "AgentMessage":
+            yield Said(ASSISTANT, text, at, words(item.get("id")) or None)
+        case "FileChange":
+            changes = item.get("changes")
+            paths = [words(path) for path in mapping(changes)] + [words(each.get("path")) for each in mappings(changes)]
+            if item.get("status", "completed") == "completed":
+                yield Edited(tuple(paths))
+        case _:
+            return
+
+
+TRANSCRIPTS = Format("codex", find, recognises, steps)

@@ -1,8 +1,34 @@
-"""Gemini CLI: how its processes are recognised."""
+"""Gemini CLI: how its processes are recognised, where its transcripts are and what they say.
+
+A transcript is a log of changes: a message is written again, with the same id, whenever there is more in it, and `$rewindTo`
+takes messages back. What `$set` puts in place of all messages is the model's memory, not what was said.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from lamplighter.agents import journal
+from lamplighter.agents.conversation import (
+    ASSISTANT,
+    USER,
+    Began,
+    Course,
+    Finished,
+    Named,
+    Planned,
+    Rewound,
+    Said,
+    Step,
+    Stopped,
+    Used,
+)
+from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 
 PROGRAM = Program(
     name="gemini",
@@ -11,3 +37,130 @@ PROGRAM = Program(
     marks=("GEMINI_CLI", "GEMINI_SESSION_ID"),
     prompt=("-i",),
 )
+
+_WRITING = frozenset({"write_file", "replace", "edit"})
+_DONE = frozenset({"success", "error", "cancelled"})
+_ABOUT = ("command", "file_path", "path", "pattern", "query", "url", "prompt", "description")
+_NOT_A_REQUEST = ("<session_context>", "<system-reminder>", "<hook_context>", "This is the Gemini CLI.")
+_TOKENS = {"input": "input", "output": "output", "cached": "cached"}
+
+
+def find(where: Where) -> str | None:
+    root = f"{where.named('GEMINI_CLI_HOME') or where.own_home}/.gemini"
+    recent: list[tuple[str, float]] = []
+    for folder in _folders(root, where):
+        recent += listed(f"{folder}/chats", "session-") + listed(f"{folder}/chats", "session-", ".json")
+    recent = [found for found in recent if found[1] >= where.started_at - 2]
+    named = after_option(where.command, "--session-id", "--resume", "-r") or ""
+    if len(named) >= 8:
+        for path, _ in recent:
+            if os.path.basename(path).partition(".")[0].endswith(f"-{named[:8]}"):
+                return path
+    candidates = (_candidate(path, changed) for path, changed in recent)
+    return chosen((candidate for candidate in candidates if candidate is not None), where)
+
+
+def _folders(root: str, where: Where) -> list[str]:
+    """By the name that it has given the folder, written down in two places; by the folder's hash, as it was before."""
+    names = [hashlib.sha256(os.fsencode(cwd)).hexdigest() for cwd in where.folders]
+    file = journal.open_own(f"{root}/projects.json")
+    if file is not None:
+        with file:
+            given = mapping((journal.parse(file.read(journal.HEAD)) or {}).get("projects"))
+        names += [words(given.get(cwd)) for cwd in where.folders]
+    try:
+        names += [name for name in os.listdir(f"{root}/tmp")[:1000] if _root_of(f"{root}/tmp/{name}") in where.folders]
+    except OSError:
+        return []
+    return [f"{root}/tmp/{name}" for name in dict.fromkeys(names) if name and "/" not in name and name != ".."]
+
+
+def _root_of(folder: str) -> str:
+    file = journal.open_own(f"{folder}/.project_root")
+    if file is None:
+        return ""
+    with file:
+        return file.read(4096).decode(errors="replace").strip()
+
+
+def _candidate(path: str, changed: float) -> Candidate | None:
+    file = journal.open_own(path)
+    if file is None:
+        return None
+    with file:
+        documents = journal.head(file)
+    if any(document.get("kind") == "subagent" for document in documents[:1]):
+        return None
+    begun = next((at for document in documents if (at := moment(document.get("startTime"))) is not None), changed)
+    return Candidate(path, begun, changed)
+
+
+def recognises(document: dict[str, Any]) -> bool:
+    if "projectHash" in document and "sessionId" in document:
+        return True
+    return "$set" in document or (document.get("type") == "gemini" and "content" in document)
+
+
+def steps(document: dict[str, Any]) -> Iterator[Step]:
+    changed = mapping(document.get("$set")) or document
+    if words(changed.get("sessionId")):
+        yield Named(words(changed.get("sessionId")))
+    if words(document.get("$rewindTo")):
+        yield Rewound(words(document.get("$rewindTo")))
+    at, name = moment(document.get("timestamp")), words(document.get("id")) or None
+    match document.get("type"):
+        case "user":
+            text = _text(document.get("content"))
+            if text and not text.startswith(_NOT_A_REQUEST):
+                yield Said(USER, text, at, name)
+        case "gemini":
+            yield Said(ASSISTANT, _text(document.get("content")), at, name)
+            tokens = mapping(document.get("tokens"))
+            yield Used({kind: count(tokens.get(key)) for kind, key in _TOKENS.items()}, name or "?")
+            for call in mappings(document.get("toolCalls")):
+                yield from _tool(call)
+        case "info" | "error":
+            if "cancelled" in _text(document.get("content")).lower():
+                yield Stopped()
+        case _:
+            return
+
+
+def _tool(call: dict[str, Any]) -> Iterator[Step]:
+    tool, given, name = words(call.get("name")), mapping(call.get("args")), words(call.get("id"))
+    files = (words(given.get("file_path")),) if tool in _WRITING else ()
+    about = next((words(given[key]) for key in _ABOUT if words(given.get(key))), "")
+    yield Began(name, tool, about, files)
+    if tool == "write_todos":
+        todos = mappings(given.get("todos"))
+        done = ("completed", "cancelled")
+        yield Planned(tuple((words(todo.get("description")), todo.get("status") in done) for todo in todos))
+    status = words(call.get("status"))
+    if status in _DONE or (not status and call.get("result") is not None):
+        yield Finished(name, status in ("error", "cancelled"))
+
+
+def _text(content: Any) -> str:
+    parts = [words(part.get("text")) for part in mappings(content)] or [words(mapping(content).get("text"))]
+    return (words(content) or "\n".join(part for part in parts if part)).strip()
+
+
+def read(path: str) -> Transcript | None:
+    """The older form: one document with all messages in it. None for anything else."""
+    if not path.endswith(".json"):
+        return None
+    file = journal.open_own(path)
+    if file is None:
+        return None
+    with file:
+        document = journal.parse(file.read(journal.TAIL)) or {}
+    if "sessionId" not in document or not isinstance(document.get("messages"), list):
+        return None
+    course = Course()
+    course.follow(steps({"sessionId": document["sessionId"]}))
+    for message in mappings(document["messages"]):
+        course.follow(steps(message))
+    return told("gemini", path, course, at_least=False)
+
+
+TRANSCRIPTS = Format("gemini", find, recognises, steps, read)

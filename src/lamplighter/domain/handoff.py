@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -83,6 +84,11 @@ class Draft:
 
 
 _EMPTY = Draft()
+
+
+def best(left: Iterable[Handoff]) -> Handoff | None:
+    """The last that a session left, somebody's own words before inferred ones."""
+    return max(left, key=lambda handoff: (not handoff.inferred, handoff.at), default=None)
 
 
 @dataclass(frozen=True, slots=True)

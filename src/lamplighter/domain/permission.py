@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lamplighter.domain.record import Record, Source
 from lamplighter.domain.session import Kind, Session
 from lamplighter.errors import Code, ForbiddenError
 
@@ -43,6 +44,7 @@ class Act(StrEnum):
     RECORD = "keep records"
     FORGET = "forget for good"
     OVERRIDE = "override a succession policy"
+    IMPORT = "import records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
 _OPERATORS_OWN = frozenset(
-    {Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN, Act.FORGET, Act.OVERRIDE}
+    {Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN, Act.FORGET, Act.OVERRIDE, Act.IMPORT}
 )
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
@@ -93,6 +95,17 @@ def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str],
         what = f" {target.name} ({target.id})" if target else ""
         raise ForbiddenError(
             Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value
+        )
+
+
+def check_record(caller: Caller, record: Record) -> None:
+    """FORBIDDEN when a record is not the caller's to close: what the operator stored, the operator takes back."""
+    if caller.rank is not Rank.OPERATOR and record.source is Source.OPERATOR:
+        raise ForbiddenError(
+            Code.FORBIDDEN,
+            f"{caller.name} may not change {record.id}: the operator stored it",
+            "store what you know beside it, and tell the operator why",
+            act=Act.RECORD.value,
         )
 
 

@@ -86,6 +86,7 @@ class Orders:
         caller = {
             **asdict(self.caller),
             "scopes": sorted(self.caller.scopes) if self.caller.scopes is not None else None,
+            "inherits": sorted(self.caller.inherits),
         }
         return {**asdict(self), "caller": caller}
 
@@ -94,7 +95,11 @@ class Orders:
         caller = document["caller"]
         scopes = caller.get("scopes")
         known = Caller(
-            Rank(caller["rank"]), caller["name"], caller["session"], None if scopes is None else frozenset(scopes)
+            Rank(caller["rank"]),
+            caller["name"],
+            caller["session"],
+            None if scopes is None else frozenset(scopes),
+            frozenset(caller.get("inherits", ())),
         )
         values: dict[str, Any] = {**document, "caller": known}
         return Orders(**values)

@@ -38,7 +38,9 @@ def _blocks(text: str) -> Iterator[Found]:
     for number, (start, head) in enumerate(begins):
         following = begins[number + 1][0] if number + 1 < len(begins) else len(text)
         while ends and ends[0][0] < head:
-            yield from _beheaded(text, done, *ends.pop(0))
+            tail = ends.pop(0)
+            yield from _beheaded(text, done, *tail)
+            done = tail[1]
         if ends and ends[0][0] < following:
             tail = ends.pop(0)
             done = tail[1]

@@ -67,7 +67,8 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True)
 class CitedFile:
-    """A file that a record rests on, with the SHA-256 that it had then; None when it was not there or too large to read."""
+    """A file that a record rests on, with the SHA-256 that it had then (`size:…` where it was too large to read); None when it
+    was not there."""
 
     path: str
     digest: str | None

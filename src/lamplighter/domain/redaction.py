@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from lamplighter.domain.assignments import assigned
 from lamplighter.domain.credentials import Found, credentials, lowered
@@ -38,6 +38,15 @@ def redact(text: str) -> Redacted:
     return Redacted(_replaced(text, found), len(found), private)
 
 
+def redact_document(value: Any) -> Any:
+    """Every text in a document, as it may be stored."""
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, dict):
+        return {name: redact_document(item) for name, item in cast("dict[str, Any]", value).items()}
+    return [redact_document(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
 def prepare() -> None:
     """Load what the first redaction needs."""
     redact("")
@@ -48,10 +57,9 @@ def _published(text: str) -> tuple[str, int]:
     count = 0
     while hidden := _hidden(text):
         count += len(hidden)
-        kept, last = "", 0
-        for start, end in hidden:
-            kept, last = kept + text[last:start], end
-        text = kept + text[last:]
+        ends = [0, *(end for _, end in hidden)]
+        starts = [*(start for start, _ in hidden), len(text)]
+        text = "".join(text[last:start] for last, start in zip(ends, starts, strict=True))
     return text, count
 
 
@@ -64,11 +72,12 @@ def _hidden(text: str) -> list[tuple[int, int]]:
         if not tag["over"]:
             start = start if depth else tag.start()
             depth += 1
-        elif depth <= 1:
-            parts = [*parts, (start, tag.end())] if depth else [(0, tag.end())]
-            depth = 0
-        else:
-            depth -= 1
+            continue
+        if not depth:
+            parts, start, depth = [], 0, 1
+        depth -= 1
+        if not depth:
+            parts.append((start, tag.end()))
     return [*parts, (start, len(text))] if depth else parts
 
 

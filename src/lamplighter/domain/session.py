@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.lease import Lease
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.states import State, check_transition
 
@@ -27,6 +28,7 @@ class Driver(StrEnum):
     TERMINAL = "terminal"
     HEADLESS = "headless"
     TMUX = "tmux"
+    LOGICAL = "logical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,18 @@ class Session:
         """Known by its processes alone: it was there before us, and no holder of ours stands behind it."""
         return self.shim is None and self.main is not None
 
-    def started(self, now: float, shim: Process | None, main: Process) -> Session:
+    @property
+    def logical(self) -> bool:
+        """Without a process of ours: an agent that only tells of itself, alive by its lease."""
+        return self.driver is Driver.LOGICAL
+
+    @property
+    def lease(self) -> Lease | None:
+        """What keeps a logical session alive; None for every other."""
+        document = self.facts.get("lease")
+        return Lease.from_document(document) if document else None
+
+    def started(self, now: float, shim: Process | None, main: Process | None) -> Session:
         return self._to(State.RUNNING, started_at=now, shim=shim, main=main)
 
     def to_end(self, intent: Intent) -> Session | None:

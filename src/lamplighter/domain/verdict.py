@@ -101,6 +101,13 @@ def judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, list[str]]:
     return verdict, [reason, *rest] if reason else rest
 
 
+def judge_logical(silent_for: float, left: float, gone: str | None, limits: Thresholds) -> tuple[Verdict, list[str]]:
+    """Of one that only tells of itself: nobody can see whether it is at work, until it has said nothing for long enough."""
+    verdict = Verdict.IDLE if silent_for >= limits.stall else Verdict.UNKNOWN
+    spoke = f"logical: no process of it is held here; it last spoke {_ago(silent_for)}"
+    return verdict, [spoke, f"its lease runs out in {format_duration(left)}", *([gone] if gone else [])]
+
+
 def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.processes == 0:
         return Verdict.UNKNOWN, "its processes could not be read"

@@ -19,7 +19,7 @@ from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
-from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.store import events, sessions
 
@@ -103,6 +103,7 @@ class Adoption:
                 Code.ENDED, f"nothing runs any more in {made.id}", "tmux kill-session ends what is left of it"
             )
         command = _words(pane.pid) or (pane.command,)
+        project = identity_of(pane.cwd or "/")
         self.fleet.last_id = make_id(now, self.fleet.last_id)
         tmux = {
             "socket": made.socket,
@@ -122,7 +123,8 @@ class Adoption:
             owner=caller.name,
             command=command,
             cwd=pane.cwd or "/",
-            project=project_of(pane.cwd or "/"),
+            project=project.name,
+            project_id=project.id,
             created_at=now,
             boot=self.fleet.boot,
             # Nobody who started it knew of us: what it leaves behind when it exits by itself is not killed unasked.
@@ -137,6 +139,7 @@ class Adoption:
             if not sessions.insert(db, session):
                 return None
             sessions.keep_last_id(db, session.id)
+            Project(session.project_id or "/", session.project).see(db, session.created_at)
             detail = {"name": session.name, "target": target, "pid": session.main.pid if session.main else None}
             return events.append(db, session.created_at, session.id, caller.name, "adopt", **detail)
 

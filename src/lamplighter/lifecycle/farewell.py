@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from lamplighter.agents import transcript
+from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.record import Source
-from lamplighter.domain.redaction import redact
+from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
@@ -51,6 +54,7 @@ class Parting:
 class _Seen:
     """What could be found of a session."""
 
+    transcript: Transcript | None
     changes: Changes | None
     screen: list[str]
 
@@ -64,8 +68,8 @@ class Farewell:
 
     async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
         """Before the end is recorded."""
-        seen = await self._look(session)
         given = await self._given(session)
+        seen = await self._look(session, ending.at, given)
         inferred = None
         if not any(handoff.ending and handoff.records for handoff in given):
             inferred = await self._infer(session, ending, seen)
@@ -78,20 +82,24 @@ class Farewell:
         assert intent is not None
         nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
         ending = Ending(self.fleet.clock.now(), intent.by, intent.reason, How.ASKED, None, nothing)
-        return await self._summary(session, ending, await self._given(session), None, await self._look(session), {})
+        given = await self._given(session)
+        seen = await self._look(session, ending.at, given)
+        return await self._summary(session, ending, given, None, seen, {})
 
     async def _given(self, session: Session) -> list[Handoff]:
         return await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
 
-    async def _look(self, session: Session) -> _Seen:
-        changes, screen = await asyncio.gather(
+    async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
+        named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
+        said, changes, screen = await asyncio.gather(
+            self._patiently(self._transcript(session, until, named), session, None),
             self._patiently(self._changes(session), session, None),
             self._patiently(self._last_lines(session), session, cast("list[str]", [])),
         )
-        return _Seen(changes, screen)
+        return _Seen(said, changes, screen)
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
-        draft, basis = infer(session, ending, None, seen.changes, seen.screen)
+        draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
         return await self.handing.prepare(
             draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
         )
@@ -109,12 +117,33 @@ class Farewell:
             session,
             ending,
             handoff=_together(given, inferred),
+            transcript=seen.transcript,
             changes=seen.changes,
             screen=seen.screen,
             cpu=usage.get("cpu"),
             memory=usage.get("memory"),
         )
-        return cast("dict[str, Any]", await asyncio.to_thread(_redacted, summary))
+        return cast("dict[str, Any]", await asyncio.to_thread(redact_document, summary))
+
+    async def _transcript(self, session: Session, until: float, named: str | None) -> Transcript | None:
+        """The agent's own, where it says that it is, or where such an agent keeps it."""
+        if named is None and session.agent not in transcript.READERS:
+            return None
+        where = transcript.Where(
+            home=os.path.expanduser("~"),
+            cwd=session.cwd,
+            started_at=session.started_at or session.created_at,
+            ended_at=until,
+            command=session.command,
+            environment=session.facts.get("places", {}),
+            pids=(session.main.pid,) if session.main else (),
+        )
+
+        def read() -> Transcript | None:
+            path = named or transcript.find(session.agent, where)
+            return transcript.read(path) if path else None
+
+        return await asyncio.to_thread(read)
 
     async def _changes(self, session: Session) -> Changes | None:
         """Only of one that was there when it started: what was changed before it is not its work."""
@@ -168,12 +197,3 @@ def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None
         resolved=tuple({loop for handoff in said for loop in handoff.resolved}),
         dropped=tuple({loop for handoff in said for loop in handoff.dropped}),
     )
-
-
-def _redacted(value: Any) -> Any:
-    """Every text of a document, as it may be stored."""
-    if isinstance(value, str):
-        return redact(value).text
-    if isinstance(value, dict):
-        return {name: _redacted(item) for name, item in cast("dict[str, Any]", value).items()}
-    return [_redacted(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

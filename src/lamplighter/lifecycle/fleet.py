@@ -15,6 +15,7 @@ from typing import Any
 
 from lamplighter.clock import Clock
 from lamplighter.domain.event import Event
+from lamplighter.domain.lease import Moment
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError, UnavailableError
@@ -78,6 +79,10 @@ class Fleet:
         self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
         self.news = asyncio.Event()
         self.lookers: list[Callable[[float], Awaitable[None]]] = []  # each brings up to date what it watches
+
+    def moment(self) -> Moment:
+        """Now, as leases count."""
+        return Moment(self.clock.now(), self.clock.monotonic(), self.boot)
 
     async def look(self, fresh: float) -> None:
         """Have all that is watched from here not be older than this many seconds."""

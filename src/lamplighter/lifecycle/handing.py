@@ -11,10 +11,11 @@ import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from lamplighter.domain.handoff import Draft, Handoff
+from lamplighter.domain.handoff import Draft, Handoff, best
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.record import (
     KEPT_AS,
+    NO_EVIDENCE,
     SINGULAR,
     Evidence,
     Record,
@@ -26,11 +27,11 @@ from lamplighter.domain.record import (
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
-from lamplighter.lifecycle.evidence import cite
+from lamplighter.lifecycle.evidence import cite_all
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import events, handoffs, records
 
-_LASTING = tuple(set(RecordType) - SINGULAR - {RecordType.NOTE})
+_LASTING = frozenset(RecordType) - SINGULAR - {RecordType.NOTE}
 _BY_ID = ("resolved_loops", "dropped_loops", "policy", "project")
 
 
@@ -69,7 +70,9 @@ class Handing:
 
         def work() -> Prepared:
             cleaned, redacted, withheld = _cleaned(draft)
-            found = tuple(cite(session.cwd, text) for _, text in cleaned.items())
+            texts = [text for _, text in cleaned.items()]
+            inferred = source is Source.INFERRED  # says what was there then, and rests on nothing that may change
+            found = tuple(NO_EVIDENCE for _ in texts) if inferred else tuple(cite_all(session.cwd, texts))
             return Prepared(cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld)
 
         return await asyncio.to_thread(work)
@@ -88,8 +91,7 @@ class Handing:
         """What a session handed over: this very content, else the last that it left, somebody's own words before inferred."""
         if given is not None:
             return await self.fleet.store.get(lambda db: handoffs.find(db, session, given.draft.digest()))
-        found = await self.fleet.store.get(lambda db: handoffs.of_session(db, session))
-        return max(found, key=lambda handoff: (not handoff.inferred, handoff.at), default=None)
+        return best(await self.fleet.store.get(lambda db: handoffs.of_session(db, session)))
 
     def write(self, db: sqlite3.Connection, prepared: Prepared) -> Handoff:
         """In the caller's transaction. What was stored before with the same content is what comes back."""
@@ -163,11 +165,10 @@ def _cleaned(draft: Draft) -> tuple[Draft, int, int]:
 def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff) -> list[Record]:
     """Each text that is not in force already, word for word. What there is one of replaces what was there before; what is
     inferred is about this session alone."""
-    in_force = {(record.type, record.content) for record in records.active(db, prepared.project, *_LASTING)}
     stored: list[Record] = []
     last = handoff.id
     for (kind, text), evidence in zip(prepared.draft.items(), prepared.evidence, strict=True):
-        if (kind, text) in in_force:
+        if kind in _LASTING and records.in_force(db, prepared.project, kind, text):
             continue
         category, importance = KEPT_AS[kind]
         last = new_id("r", handoff.at, last)
@@ -188,7 +189,6 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff) -> lis
         if kind in SINGULAR:
             record = replace(record, supersedes=_replace_older(db, prepared.session, record))
         records.insert(db, record)
-        in_force.add((kind, text))
         stored.append(record)
     return stored
 
@@ -232,7 +232,5 @@ def find_loop(db: sqlite3.Connection, word: str) -> Record:
 def _carry(db: sqlite3.Connection, waiting: list[Record], before: list[Handoff]) -> tuple[str, ...]:
     """What stays open goes on to the next; a session that hands off again has carried it once."""
     counted = {loop for handoff in before for loop in handoff.carried}
-    for loop in waiting:
-        if loop.id not in counted:
-            records.carry(db, loop.id)
+    records.carry(db, [loop.id for loop in waiting if loop.id not in counted])
     return tuple(loop.id for loop in waiting)

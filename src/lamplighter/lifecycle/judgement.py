@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lamplighter.domain.lease import Lease
 from lamplighter.domain.lines import tail_of
 from lamplighter.domain.session import Driver, Session
-from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge
+from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge, judge_logical
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -96,7 +97,10 @@ class Judgement:
             )
 
     def silent_for(self, session: Session) -> float:
-        """Seconds without output or input, by the meter alone."""
+        """Seconds without output or input, by the meter alone; of a logical one, without a word."""
+        lease = self._lease(session)
+        if lease is not None:
+            return lease.silent_for(self.fleet.moment())
         now, meter = self.fleet.clock.monotonic(), self.fleet.reading(session.id)
         track = self.tracks.tracks.get(session.id)
         noticed = (
@@ -107,6 +111,8 @@ class Judgement:
 
     async def is_at_rest(self, session: Session, quiet: float) -> bool:
         """Whether it takes input, or nothing will come of it any more; for somebody who waits for it to be so."""
+        if session.logical:
+            return self.silent_for(session) >= quiet
         await self.decide([session])
         measure, meter = self.gauge.last(session.id), self.fleet.reading(session.id)
         track = self.tracks.tracks.get(session.id)
@@ -213,12 +219,27 @@ class Judgement:
         return found
 
     def _judge_anew(self, session: Session, measure: Measure, meter: Meter | None, now: float) -> Assessment:
+        if session.logical and session.alive:
+            return self._judge_logical(session, measure)
         track = self.tracks.tracks.get(session.id) if session.alive else None
         evidence = self._evidence(session, measure, meter, track, now)
         verdict, words = judge(evidence, self.thresholds)
         ages = (evidence.output_age, evidence.input_age, now - track.busy_at if track else None, evidence.age)
         quiet_for = min(age for age in ages if age is not None)
         return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet_for)
+
+    def _judge_logical(self, session: Session, measure: Measure) -> Assessment:
+        lease = self._lease(session)
+        assert lease is not None
+        now = self.fleet.moment()
+        silent_for, gone = lease.silent_for(now), self._gone(session)
+        verdict, words = judge_logical(silent_for, lease.left(now), gone, self.thresholds)
+        return Assessment(session, verdict, words, measure, None, 0, silent_for)
+
+    def _lease(self, session: Session) -> Lease | None:
+        """As it was last renewed."""
+        lamp = self.fleet.lamps.get(session.id)
+        return (lamp.session if lamp else session).lease
 
     def _evidence(
         self, session: Session, measure: Measure, meter: Meter | None, track: Track | None, now: float

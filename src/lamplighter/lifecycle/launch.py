@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.agents import program_name, prompted
+from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -31,7 +32,7 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
-from lamplighter.lifecycle.project import project_of
+from lamplighter.lifecycle.projects import Project, Projects
 from lamplighter.lifecycle.repository import commit_of
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
@@ -87,6 +88,7 @@ class Launcher:
         self.panes = panes
         self.adopt = adopt
         self.find = find
+        self.projects = Projects(fleet)
         self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -100,10 +102,11 @@ class Launcher:
             tmux_program()
         cwd = check_folder(launch.cwd)
         program = find_program(launch.command[0], cwd, launch.environment)
-        parent = await self._parent(launch.parent, caller)
+        parent = await self.parent_for(launch.parent, caller)
+        project = await self.projects.of_start(cwd, launch.project)
         if launch.find_legacy is not None:
-            launch = replace(launch, legacy=await launch.find_legacy(_identity(cwd, launch.project)))
-        session = await self._intend(launch, program, cwd, parent, caller, key)
+            launch = replace(launch, legacy=await launch.find_legacy(project.id))
+        session = await self._intend(launch, program, cwd, project, parent, caller, key)
         return _born(await self._spawn(session, launch.rows, launch.cols))
 
     async def resume(self, session: Session) -> Session:
@@ -127,7 +130,7 @@ class Launcher:
         lamp = self.fleet.lamps.get(session.id)
         return lamp.session if lamp else session
 
-    def _check_count(self, caller: Caller) -> None:
+    def check_count(self, caller: Caller) -> None:
         """TOO_MANY when this owner has as many living sessions as one may have; the dead never count."""
         most = self.fleet.settings.sessions_per_owner
         if most is None:
@@ -140,7 +143,7 @@ class Launcher:
                 "end some first: lamp ls shows them, lamp cleanup ends what is done",
             )
 
-    async def _parent(self, named: str | None, caller: Caller) -> Session | None:
+    async def parent_for(self, named: str | None, caller: Caller) -> Session | None:
         if named is None:
             lamp = self.fleet.lamps.get(caller.session or "")
             return lamp.session if lamp else None
@@ -160,7 +163,7 @@ class Launcher:
         return parent
 
     async def _intend(
-        self, launch: Launch, program: str, cwd: str, parent: Session | None, caller: Caller, key: str
+        self, launch: Launch, program: str, cwd: str, project: Project, parent: Session | None, caller: Caller, key: str
     ) -> Session:
         """The intent: from here on the session exists, and a crash finds it."""
         now = self.fleet.clock.now()
@@ -168,7 +171,7 @@ class Launcher:
         identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
         line = [parent.id, parent.owner, *parent.line] if parent else []
         base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
-        name = wanted or self._free_name(base)
+        name = wanted or self.free_name(base)
         facts = _first_facts(launch, line, cwd)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
@@ -185,8 +188,8 @@ class Launcher:
             boot=self.fleet.boot,
             parent=parent.id if parent else None,
             predecessor=launch.legacy.predecessor.id if launch.legacy else None,
-            project=project_of(cwd, launch.project),
-            project_id=_identity(cwd, launch.project),
+            project=project.name,
+            project_id=project.id,
             agent=launch.agent or program_name(launch.command),
             protected=launch.protect,
             keep_children=launch.keep_children,
@@ -204,13 +207,13 @@ class Launcher:
                 self._remove_folder(session.id)
                 raise _disk_full(self.fleet.folder(session.id))
         try:
-            await self._insert(session, caller, launch)
+            await self._insert(session, caller, launch, project)
         except BaseException:
             self._remove_folder(session.id)
             raise
         return session
 
-    async def _insert(self, session: Session, caller: Caller, launch: Launch) -> None:
+    async def _insert(self, session: Session, caller: Caller, launch: Launch, project: Project) -> None:
         def write(db: sqlite3.Connection) -> Any:
             if launch.legacy is not None:
                 launch.legacy.claim(db, session.id)
@@ -218,8 +221,9 @@ class Launcher:
                 return None
             for namespace, value in launch.aliases.items():
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
-                    raise _name_taken(value, aliases.find(db, namespace, value) or "another session")
+                    raise name_taken(value, aliases.find(db, namespace, value) or "another session")
             sessions.keep_last_id(db, session.id)
+            project.see(db, session.created_at)
             return events.append(
                 db,
                 session.created_at,
@@ -230,20 +234,20 @@ class Launcher:
                 command=_shown(session.command),
             )
 
-        self._check_count(caller)
+        self.check_count(caller)
         if session.name in self.fleet.names:
-            raise _name_taken(session.name, self.fleet.names[session.name])
+            raise name_taken(session.name, self.fleet.names[session.name])
         self.fleet.put(session)  # before the store answers, so that two starts at once cannot both find the name free
         try:
             event = await self.fleet.store.write(write)
             if event is None:
-                raise _name_taken(session.name, "another session")
+                raise name_taken(session.name, "another session")
         except BaseException:
             self.fleet.remove(session.id)
             raise
         self.fleet.announce()
 
-    def _free_name(self, base: str) -> str:
+    def free_name(self, base: str) -> str:
         if base not in self.fleet.names:
             return base
         number = self._numbers.get(base, 2)
@@ -408,6 +412,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
+    facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 
@@ -428,16 +433,12 @@ def _born(session: Session) -> Session:
     )
 
 
-def _identity(cwd: str, named: str | None) -> str:
-    return named or os.path.realpath(cwd)
-
-
 def _shown(command: tuple[str, ...]) -> str:
     text = " ".join(command)
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-def _name_taken(name: str, by: str) -> ConflictError:
+def name_taken(name: str, by: str) -> ConflictError:
     return ConflictError(
         Code.NAME_TAKEN,
         f"a living session is called {name} already: {by}",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,9 +17,10 @@ from lamplighter.domain.packet import BUDGET, Packet, build, fitting
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.record import new_id
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, InputError, MissingError, UnavailableError
+from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gathering import Gathered, Question, gather, look, stale
+from lamplighter.lifecycle.projects import Projects
 from lamplighter.store import handoffs, packets
 
 log = logging.getLogger(__name__)
@@ -45,8 +45,9 @@ class Packed:
 
 
 class Packing:
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, projects: Projects) -> None:
         self.fleet = fleet
+        self.projects = projects
 
     async def deliver(
         self,
@@ -61,9 +62,10 @@ class Packing:
         """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same."""
         mine = await self.fleet.find(caller.session) if caller.session else None
         before = await self._before(session, project, mine)
-        identity = await self._identity(project, folder) if project is not None else None
+        identity = (await self.projects.resolve(project, folder, new=True)).id if project is not None else None
         if identity is None and before is None:
-            identity = mine.project_id if mine else os.path.realpath(folder) if folder else None
+            here = await self.projects.of_caller(caller, folder)
+            identity = here.id if here else None
         packed = await self.pack(caller, predecessor=before, project=identity, budget=budget, query=query)
         try:
             await self.fleet.store.write(packed.keep_receipt)
@@ -119,17 +121,6 @@ class Packing:
         """That of the last hand-off, which may be about another than the session's own."""
         left = await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
         return left[-1].project if left else session.project_id
-
-    async def _identity(self, word: str, folder: str | None) -> str:
-        if "/" in word or word in (".", ".."):
-            return os.path.realpath(os.path.join(folder or "/", word))
-        found = await self.fleet.store.get(lambda db: handoffs.projects_named(db, word))
-        if len(found) > 1:
-            shown = ", ".join(identity for identity, _ in found[:5])
-            raise MissingError(
-                Code.AMBIGUOUS, f"more than one project is called {word[:60]!a}: {shown}", "give one of these instead"
-            )
-        return found[0][0] if found else word
 
 
 def _build(found: Gathered, budget: int) -> Packet:

@@ -21,6 +21,7 @@ from lamplighter.errors import LampError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import weigh
 from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.store import sessions
@@ -49,10 +50,13 @@ class Breach:
 
 
 class Patrol:
-    def __init__(self, fleet: Fleet, judgement: Judgement, undertaker: Undertaker, tasks: Tasks) -> None:
+    def __init__(
+        self, fleet: Fleet, judgement: Judgement, undertaker: Undertaker, logical: Logical, tasks: Tasks
+    ) -> None:
         self.fleet = fleet
         self.judgement = judgement
         self.undertaker = undertaker
+        self.logical = logical
         self.tasks = tasks
         self._saved_at = float("-inf")
         self._cost = 0.0
@@ -90,6 +94,7 @@ class Patrol:
         self._cost = time.process_time() - began
 
     async def _go_round(self) -> None:
+        await self.logical.expire()
         living = [lamp.session for lamp in self.fleet.lamps.values() if lamp.session.state is State.RUNNING]
         found = await self.judgement.assess(living, 0.0)
         await self.judgement.listen(living)

@@ -16,6 +16,7 @@ from typing import Any
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
 from lamplighter.drivers import driver_for
+from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
@@ -39,6 +40,7 @@ class Speech:
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
+        _refuse_logical(session)
         if session.traced and self._living(session):
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         driver = driver_for(session.driver)
@@ -84,6 +86,7 @@ class Speech:
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool
     ) -> AsyncIterator[dict[str, Any]]:
         """Pages; one, unless it is followed or a recording."""
+        _refuse_logical(session)
         if session.traced:
             yield await self.foreign.screen(session, mode, lines, follow=follow)
             return
@@ -116,6 +119,7 @@ class Speech:
         self, session: Session, rows: int | None, cols: int | None, *, read_only: bool, bound: bool, by: Caller
     ) -> tuple[dict[str, Any], int]:
         """What stands on the screen, and a socket on which all that comes after it arrives."""
+        _refuse_logical(session)
         lamp = self._living(session)
         if session.traced:
             raise self.foreign.refuse(session, "lamp attach cannot be at it")
@@ -184,6 +188,11 @@ async def first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+def _refuse_logical(session: Session) -> None:
+    if session.logical:
+        raise out_of_reach(f"{session.name} ({session.id})")
 
 
 def _in_tmux(session: Session, place: dict[str, Any], *, read_only: bool) -> ConflictError:

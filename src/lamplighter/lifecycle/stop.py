@@ -147,6 +147,10 @@ class Undertaker:
             await self.end_traced(lamp)
             self._carrying.pop(session, None)
             return
+        if lamp.session.logical:
+            await self._close_logical(lamp)
+            self._carrying.pop(session, None)
+            return
         await self._ask(lamp)
         while not lamp.ended.is_set():
             intent = lamp.session.intent
@@ -156,6 +160,20 @@ class Undertaker:
                 break
             await lamp.changed.wait()
         self._carrying.pop(session, None)
+
+    def find_logical(self, lamp: Lamp) -> None:
+        """It has no process to be found: alive by its lease, or its end goes on."""
+        lamp.guarantee = Guarantee.BEST_EFFORT.value
+        if lamp.session.state is State.ENDING:
+            self.carry_out(lamp.session.id)
+
+    async def _close_logical(self, lamp: Lamp) -> None:
+        """There is nobody to ask and nothing to signal: the intent is the end."""
+        intent = lamp.session.intent
+        assert intent is not None
+        how = How.LOST if intent.how is How.LOST else How.ASKED
+        nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
+        await self._record(lamp, Ending(self.fleet.clock.now(), intent.by, intent.reason, how, None, nothing), output=0)
 
     async def _ask(self, lamp: Lamp) -> None:
         """In the session's own way, once, also across a crash; then give it time."""

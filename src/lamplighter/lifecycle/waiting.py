@@ -8,6 +8,7 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.session import Session
+from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.judgement import Judgement
@@ -70,6 +71,8 @@ class Waiting:
         if until == "idle":
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
+        if session.logical:
+            raise out_of_reach(f"{session.name} ({session.id})")
         if session.traced:
             raise ConflictError(
                 Code.NOT_ATTACHABLE,

@@ -57,7 +57,7 @@ class Watch:
         """Every session that the store says is alive: found again, or its end recorded."""
         boot = proc.boot_id()
         for lamp in list(self.fleet.lamps.values()):
-            if lamp.session.boot != boot:
+            if lamp.session.boot != boot and not lamp.session.logical:  # which has no process to lose
                 await self.undertaker.lose(lamp.session, "the machine was restarted")
         await asyncio.gather(*(self._find(session) for session in list(self.fleet.lamps)))
         await self._hold_all()
@@ -192,6 +192,9 @@ class Watch:
         session, folder = lamp.session, self.fleet.folder(lamp.session.id)
         if session.traced:
             self.find_traced(lamp)
+            return True
+        if session.logical:
+            self.undertaker.find_logical(lamp)
             return True
         document = read_json(f"{folder}/exit.json")
         if document is not None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
+from lamplighter.domain.redaction import redact
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
-from lamplighter.operations.handoff import HandoffFields, HandoffView, prepared, view
+from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import CertificateView, SessionView
+from lamplighter.operations.views import CertificateView, HandoffView, SessionView
 
 
 class EndSession(HandoffFields):
@@ -57,7 +59,12 @@ class Ended(Result):
 
 async def _told(call: Call, told: dict[str, Any], given: Prepared | None = None) -> Ended:
     found = await call.app.handing.left_by(told["id"], given)
-    return Ended.model_validate({**told, "handoff": view(found) if found else None})
+    return Ended.model_validate({**told, "handoff": HandoffView.of(found) if found else None})
+
+
+async def _kept(reason: str) -> str:
+    """As it may be stored, with the intent and in the event."""
+    return (await asyncio.to_thread(redact, reason)).text.strip() if reason else ""
 
 
 @operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
@@ -76,8 +83,9 @@ async def end_session(call: Call, request: EndSession) -> Ended:
         )
     session = await call.app.permitted(call, Act.END, word)
     handoff = await prepared(call, request, session, request.reason, ending=True)
+    reason = await _kept(request.reason)
     told = await call.app.undertaker.end(
-        session, call.caller, request.reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
+        session, call.caller, reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
     )
     return await _told(call, told, handoff)
 
@@ -93,8 +101,9 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     session = await call.app.permitted(call, Act.KILL, request.session)
     if not request.force:
         await call.app.judgement.refuse_active(session)
+    reason = await _kept(request.reason)
     told = await call.app.undertaker.end(
-        session, call.caller, request.reason, grace=grace, ask=False, key=call.key, turn=call.gone
+        session, call.caller, reason, grace=grace, ask=False, key=call.key, turn=call.gone
     )
     return await _told(call, told)
 

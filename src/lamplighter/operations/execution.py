@@ -120,5 +120,5 @@ def _describe(call: Call, operation: Operation, request: Request) -> None:
     call.operation = operation.name
     call.approvable = "approval" in operation.request.model_fields
     if call.approvable:
-        call.arguments = request.model_dump(mode="json")
+        call.arguments = request.to_show()
         call.approval = call.arguments["approval"]

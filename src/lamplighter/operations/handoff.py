@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
-from lamplighter.domain.handoff import Draft, Handoff, Policy
+from lamplighter.domain.handoff import Draft, Policy
 from lamplighter.domain.permission import Act, Rank
 from lamplighter.domain.record import LONGEST, Source
+from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.operation import Request, operation
+from lamplighter.operations.views import HandoffView
 
 _MOST = 100
 
@@ -64,6 +67,11 @@ class HandoffFields(Request):
         description="whether somebody may go on from here: closed_without_successor, successor_allowed, successor_required",
     )
 
+    def to_show(self) -> dict[str, Any]:
+        """Without what may not be stored, as everything that is handed over."""
+        shown = super().to_show()
+        return redact_document(shown) if self.draft("") else shown
+
     def draft(self, reason: str) -> Draft:
         for name in ("decisions", "open_loops", "preferences", "constraints", "warnings"):
             if any(len(text) > LONGEST for text in getattr(self, name)):
@@ -109,56 +117,6 @@ class HandOff(HandoffFields):
     reason: str = Field(default="", max_length=2000, description="why now")
 
 
-class HandoffView(Result):
-    """A hand-off as it was stored."""
-
-    id: str
-    session: str | None
-    project: str | None
-    at: str
-    by: str
-    source: str = Field(description="end_session, agent, operator; inferred when nobody wrote one")
-    succession_policy: str | None
-    reason: str
-    epitaph: str | None
-    transcript_path: str | None
-    summary: str
-    basis: list[str] = Field(description="what an inferred one rests on")
-    stored_count: int
-    stored: dict[str, int] = Field(description="records by type")
-    records: list[str] = Field(description="ids of the records")
-    resolved: list[str] = Field(description="loops that are done")
-    dropped: list[str] = Field(description="loops that were given up")
-    carried: list[str] = Field(description="loops that stay open")
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
-
-
-def view(handoff: Handoff) -> HandoffView:
-    return HandoffView(
-        id=handoff.id,
-        session=handoff.session,
-        project=handoff.project,
-        at=moment(handoff.at) or "",
-        by=handoff.by,
-        source=handoff.source.value,
-        succession_policy=handoff.policy.value if handoff.policy else None,
-        reason=handoff.reason,
-        epitaph=handoff.epitaph,
-        transcript_path=handoff.transcript_path,
-        summary=handoff.summary,
-        basis=list(handoff.basis),
-        stored_count=sum(handoff.stored.values()),
-        stored=handoff.stored,
-        records=list(handoff.records),
-        resolved=list(handoff.resolved),
-        dropped=list(handoff.dropped),
-        carried=list(handoff.carried),
-        redacted=handoff.redacted,
-        withheld=handoff.withheld,
-    )
-
-
 async def prepared(
     call: Call, request: HandoffFields, session: Session, reason: str, *, ending: bool
 ) -> Prepared | None:
@@ -170,11 +128,15 @@ async def prepared(
         source = Source.END_SESSION
     else:
         source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
-    project = draft.project or session.project_id
+    project = session.project_id
+    if draft.project:
+        named = await call.app.projects.resolve(draft.project, session.cwd, new=True)
+        await call.app.store.write(lambda db: named.see(db, call.app.clock.now()))
+        project = named.id
     return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
 
 
-@operation(command=None, group="memory", changes=True, act=Act.HAND_OFF)
+@operation(command="handoff --save", group="memory", positional=("session",), changes=True, act=Act.HAND_OFF)
 async def hand_off(call: Call, request: HandOff) -> HandoffView:
     """Store what a session leaves to the next, and end nothing.
 
@@ -195,4 +157,4 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
             "there is nothing to hand off",
             "give at least a checkpoint: where the work stands, in a sentence or two",
         )
-    return view(await call.app.handing.store(found))
+    return HandoffView.of(await call.app.handing.store(found))

@@ -24,6 +24,10 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+    def to_show(self) -> dict[str, Any]:
+        """What the operator is shown who has to grant it; kept until that is over."""
+        return self.model_dump(mode="json")
+
 
 class Nothing(Request):
     """For an operation that takes no arguments."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
+from lamplighter.domain.handoff import Handoff, best
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
@@ -16,6 +18,7 @@ from lamplighter.operations.views import (
     CertificateView,
     EndingView,
     HandMadeView,
+    HandoffView,
     LimitsView,
     ProcessView,
     SessionDetail,
@@ -23,7 +26,7 @@ from lamplighter.operations.views import (
     SessionView,
     moment,
 )
-from lamplighter.store import sessions
+from lamplighter.store import handoffs, sessions
 
 _LONGEST_COMMAND = 400
 _FIELDS = set(SessionView.model_fields)
@@ -90,12 +93,25 @@ class Portrait:
             "warnings": self.judgement.warnings(session.id),
             "tree": [_process(stat) for stat in found.measure.processes],
             "children": self.fleet.children(session.id),
+            "project_id": session.project_id,
+            "predecessor": session.predecessor,
+            **await self._legacy(session),
             "intent": _intent(session),
             "ending": _ending(session),
             "folder": self.fleet.folder(session.id),
             "tmux": session.place or None,
         }
         return SessionDetail.model_validate({**view.model_dump(), **more})
+
+    async def _legacy(self, session: Session) -> dict[str, Any]:
+        """What it left, and who went on from it."""
+
+        def read(db: sqlite3.Connection) -> tuple[Session | None, list[Handoff]]:
+            return sessions.successor_of(db, session.id), handoffs.of_session(db, session.id)
+
+        after, left = await self.fleet.store.get(read)
+        last = best(left)
+        return {"successor": after.id if after else None, "handoff": HandoffView.of(last) if last else None}
 
     def _view(self, found: Assessment) -> SessionView:
         session, reading, measure = found.session, found.reading, found.measure
@@ -104,7 +120,7 @@ class Portrait:
             "verdict": found.verdict.value,
             "evidence": found.evidence,
             "last_output_at": moment(reading.last_output or None) if reading else None,
-            "last_input_at": moment(reading.last_input or None) if reading else None,
+            "last_input_at": moment((reading.last_input or None) if reading else _spoke_at(session)),
             "attached": found.attached,
             "processes": len(measure.processes),
             "memory": measure.memory,
@@ -151,6 +167,11 @@ class Portrait:
             if len(self._kept) > 2 * len(self.fleet.lamps) + 100:
                 self._kept = {name: value for name, value in self._kept.items() if name in self.fleet.lamps}
         return values
+
+
+def _spoke_at(session: Session) -> float | None:
+    """When a logical session last spoke, which is all that is known of its input."""
+    return session.lease.spoke.wall if session.lease else None
 
 
 def _shortened(command: tuple[str, ...]) -> list[str]:
@@ -203,4 +224,5 @@ def _ending(session: Session) -> EndingView | None:
         how=ending.how.value,
         exit=ending.exit.document() if ending.exit else None,
         certificate=CertificateView.model_validate(ending.certificate.document()),
+        summary=ending.summary,
     )

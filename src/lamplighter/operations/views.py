@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.handoff import Handoff
 from lamplighter.operations.operation import Result
 
 
@@ -45,6 +46,57 @@ class EndingView(Result):
     how: str = Field(description="asked, terminated, killed, exited or lost")
     exit: dict[str, Any] | None
     certificate: CertificateView
+    summary: dict[str, Any] = Field(description="how long, how, exit, CPU, memory, git, what was stored, last lines")
+
+
+class HandoffView(Result):
+    """A hand-off as it was stored."""
+
+    id: str
+    session: str | None
+    project: str | None
+    at: str
+    by: str
+    source: str = Field(description="end_session, agent, operator; inferred when nobody wrote one")
+    succession_policy: str | None
+    reason: str
+    epitaph: str | None
+    transcript_path: str | None
+    summary: str
+    basis: list[str] = Field(description="what an inferred one rests on")
+    stored_count: int
+    stored: dict[str, int] = Field(description="records by type")
+    records: list[str] = Field(description="ids of the records")
+    resolved: list[str] = Field(description="loops that are done")
+    dropped: list[str] = Field(description="loops that were given up")
+    carried: list[str] = Field(description="loops that stay open")
+    redacted: int = Field(description="secrets that were taken out before anything was stored")
+    withheld: int = Field(description="private passages that were not stored")
+
+    @staticmethod
+    def of(handoff: Handoff) -> HandoffView:
+        return HandoffView(
+            id=handoff.id,
+            session=handoff.session,
+            project=handoff.project,
+            at=moment(handoff.at) or "",
+            by=handoff.by,
+            source=handoff.source.value,
+            succession_policy=handoff.policy.value if handoff.policy else None,
+            reason=handoff.reason,
+            epitaph=handoff.epitaph,
+            transcript_path=handoff.transcript_path,
+            summary=handoff.summary,
+            basis=list(handoff.basis),
+            stored_count=sum(handoff.stored.values()),
+            stored=handoff.stored,
+            records=list(handoff.records),
+            resolved=list(handoff.resolved),
+            dropped=list(handoff.dropped),
+            carried=list(handoff.carried),
+            redacted=handoff.redacted,
+            withheld=handoff.withheld,
+        )
 
 
 class LimitsView(Result):
@@ -119,6 +171,10 @@ class SessionDetail(SessionView):
     warnings: list[str] = Field(description="limits that it has passed, and for which it is about to be ended")
     tree: list[ProcessView]
     children: list[str] = Field(description="ids of the sessions it started")
+    project_id: str | None = Field(description="which project it is in: the repository, or the folder")
+    predecessor: str | None = Field(description="the session that it went on from")
+    successor: str | None = Field(description="the session that went on from it")
+    handoff: HandoffView | None = Field(description="what it left to the next; inferred when nobody wrote one")
     intent: dict[str, Any] | None
     ending: EndingView | None
     folder: str = Field(description="where its log is")

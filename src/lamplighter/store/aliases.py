@@ -1,7 +1,7 @@
 """Queries about aliases: what others call a session. Each caller's names are a namespace of their own: openclaw, kiro, tmux.
 
 A name is never given again to another session where it was given before, unless it was ended (`until`) in between and its
-namespace gives names again, as tmux does.
+namespace gives names again, as tmux does; or shares them, as delx does: there a name is an agent's, with all its sessions.
 """
 
 from __future__ import annotations
@@ -26,6 +26,22 @@ def give(db: sqlite3.Connection, namespace: str, value: str, session: str, at: f
         (namespace, value, session, at),
     )
     return True
+
+
+def share(db: sqlite3.Connection, namespace: str, value: str, session: str, at: float) -> None:
+    """The session is known by this beside all others that are: an agent's id stands for each of its sessions."""
+    db.execute(
+        "INSERT INTO aliases (namespace, value, session, at) VALUES (?, ?, ?, ?)", (namespace, value, session, at)
+    )
+
+
+def sharing(db: sqlite3.Connection, namespace: str, value: str, limit: int) -> list[str]:
+    """The ids of the sessions that are known by this, the newest first."""
+    rows = db.execute(
+        "SELECT session FROM aliases WHERE namespace = ? AND value = ? ORDER BY session DESC LIMIT ?",
+        (namespace, value, limit),
+    )
+    return [str(row[0]) for row in rows.fetchall()]
 
 
 def find(db: sqlite3.Connection, namespace: str, value: str) -> str | None:

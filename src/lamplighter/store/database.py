@@ -53,6 +53,16 @@ class Database:
                 await self._in_thread(self._checkpoint)
             return result
 
+    async def write_long(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """A transaction that takes its time: in the thread, so that only the store waits for it."""
+        async with self._lock:
+            return await self._in_thread(lambda: self._patiently(lambda: self._transact(change)))
+
+    async def maintain(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What no transaction can hold, such as a VACUUM."""
+        async with self._lock:
+            return await self._in_thread(lambda: self._patiently(lambda: work(self._connection())))
+
     async def close(self) -> None:
         if self._db is not None:
             async with self._lock:

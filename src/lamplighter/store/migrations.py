@@ -199,11 +199,16 @@ MIGRATIONS: list[str] = [
     );
     CREATE INDEX records_project ON records (project, state, type, created_at);
     CREATE INDEX records_state ON records (state, type, created_at);
+    CREATE INDEX records_created ON records (created_at, id);
+    CREATE INDEX records_same ON records (substr(content, 1, 40)) WHERE state = 'active';
     CREATE INDEX records_session ON records (session) WHERE session IS NOT NULL;
     CREATE INDEX records_handoff ON records (handoff) WHERE handoff IS NOT NULL;
-    CREATE VIRTUAL TABLE record_texts USING fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE record_texts USING fts5 (
+        text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+    );
+    CREATE TABLE summaries (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
     CREATE VIRTUAL TABLE session_texts USING fts5 (
-        text, session UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+        text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
     );
     CREATE TABLE handoffs (
         id TEXT PRIMARY KEY,
@@ -228,6 +233,19 @@ MIGRATIONS: list[str] = [
         document TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX receipts_session ON receipts (session) WHERE session IS NOT NULL;
+    """,
+    """
+    CREATE TABLE recoveries (
+        digest TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        used_at REAL,
+        used_by TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX recoveries_session ON recoveries (session);
+    CREATE INDEX recoveries_expires ON recoveries (expires_at);
     """,
 ]
 

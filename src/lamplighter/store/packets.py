@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from typing import Any
 
 from lamplighter.domain.packet import least_size
 from lamplighter.domain.record import SINGULAR, Record, RecordType
-from lamplighter.domain.wording import normalised
+from lamplighter.domain.wording import query
+from lamplighter.store import recall
+from lamplighter.store.recall import Filter
 from lamplighter.store.records import from_row
-
-_WORDS = re.compile(r"\w+")
-_MOST_WORDS = 64
 
 
 def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]:
@@ -50,11 +48,12 @@ def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, room: i
 
 
 def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
-    """What a session left that there is one of, and notes that were inferred from it, as far as it is in force; the newest
-    first, but notes in their order."""
+    """What a session left that there is one of, notes that were inferred from it, and those that others handed to it (they are
+    context, while other notes are general), as far as it is in force; the newest first, but notes in their order."""
     rows = db.execute(
         f"SELECT * FROM records WHERE session = ? AND state = 'active' AND (type IN ({', '.join('?' * len(SINGULAR))}) "
-        "OR type = 'note' AND source = 'inferred') ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
+        "OR type = 'note' AND (source = 'inferred' OR source = 'agent' AND category = 'context')) "
+        "ORDER BY type = 'note', CASE type WHEN 'note' THEN n ELSE -n END",
         (session, *sorted(SINGULAR)),
     ).fetchall()
     return [from_row(row) for row in rows]
@@ -62,16 +61,8 @@ def left_by(db: sqlite3.Connection, session: str) -> list[Record]:
 
 def fitting(db: sqlite3.Connection, project: str | None, prompt: str, limit: int) -> list[Record]:
     """Records in force that fit a prompt, the best first."""
-    words = list(dict.fromkeys(_WORDS.findall(normalised(prompt.replace("\0", " ")).lower())))[:_MOST_WORDS]
-    if not words:
-        return []
-    rows = db.execute(
-        "SELECT records.* FROM record_texts JOIN records ON records.n = record_texts.rowid WHERE record_texts MATCH ? "
-        "AND records.state = 'active' AND (records.project IS ? OR records.project IS NULL) "
-        "ORDER BY bm25(record_texts), records.id DESC LIMIT ?",
-        (" OR ".join(f'"{word}"' for word in words), project, limit),
-    ).fetchall()
-    return [from_row(row) for row in rows]
+    asked = query(prompt)
+    return recall.search(db, asked, Filter((project,) if project else ()), limit) if asked.match else []
 
 
 def ended_since(

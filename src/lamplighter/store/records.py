@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -45,8 +46,27 @@ def active(db: sqlite3.Connection, project: str | None, *types: RecordType) -> l
     return [from_row(row) for row in rows]
 
 
+def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, content: str) -> Record | None:
+    """The oldest that says just this."""
+    row = db.execute(
+        "SELECT * FROM records WHERE substr(content, 1, 40) = substr(?, 1, 40) AND state = 'active' AND content = ? "
+        "AND type = ? AND project IS ? ORDER BY n LIMIT 1",
+        (content, content, type, project),
+    ).fetchone()
+    return from_row(row) if row else None
+
+
 def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
     rows = db.execute("SELECT * FROM records WHERE handoff = ? ORDER BY n", (handoff,)).fetchall()
+    return [from_row(row) for row in rows]
+
+
+def notes_of(db: sqlite3.Connection, session: str) -> list[Record]:
+    """What was noted on a session by those who were there, oldest first."""
+    rows = db.execute(
+        "SELECT * FROM records WHERE session = ? AND type = 'note' AND source = 'agent' AND state <> 'forgotten' ORDER BY n",
+        (session,),
+    ).fetchall()
     return [from_row(row) for row in rows]
 
 
@@ -70,9 +90,9 @@ def close(
     return bool(done)
 
 
-def carry(db: sqlite3.Connection, record: str) -> None:
-    """One more hand-off has left it open."""
-    db.execute("UPDATE records SET carried = carried + 1 WHERE id = ?", (record,))
+def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:
+    """One more hand-off has left them open."""
+    db.executemany("UPDATE records SET carried = carried + 1 WHERE id = ?", ((loop,) for loop in loops))
 
 
 def from_row(row: sqlite3.Row) -> Record:

@@ -33,6 +33,14 @@ _METAVARS = {
     "detach_key": "KEY",
     "expires": "TIME",
     "scope": "SCOPES",
+    "records": "ID…",
+    "record": "ID",
+    "files": "PATH",
+    "commits": "SHA",
+    "after": "TIME",
+    "before": "TIME",
+    "types": "TYPE",
+    "content": "TEXT",
 }
 
 
@@ -58,7 +66,7 @@ class _Parser:
         self.at = 0
         self.found = Arguments()
         self.loose: list[str] = []
-        self.takes_rest = any(field["list"] for field in map(command.field, command.positional))
+        self.takes_rest = "command" in command.positional  # whose own options are not ours
         self.spellings: dict[str, tuple[dict[str, Any], Any]] = {}
         for option in command.options:
             for spelling, value in (option["flags"] or {option["option"]: None}).items():
@@ -115,7 +123,7 @@ class _Parser:
                 raise self._wrong(f"{spelling} wants NAME=VALUE, not {value[:40]!r}")
             self.found.request.setdefault(option["name"], {})[name] = content
         elif option["list"]:
-            self.found.request.setdefault(option["name"], []).append(value)
+            self.found.request.setdefault(option["name"], []).append(self._scalar(option, spelling, value))
         else:
             self._store(option, self._scalar(option, spelling, value))
 
@@ -148,6 +156,8 @@ class _Parser:
             if field["required"] and name not in self.found.request:
                 raise self._wrong(f"{self.command.name} needs {metavar(field)}")
             if field["list"] and not self.found.request[name]:
+                if name != "command":
+                    raise self._wrong(f"{self.command.name} needs {metavar(field)}")
                 raise InputError(
                     Code.EMPTY_COMMAND, "there is no command to start", f"lamp {self.command.name} -- COMMAND…"
                 )

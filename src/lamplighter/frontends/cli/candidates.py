@@ -102,7 +102,7 @@ class _Place:
         self.spellings = {
             spelling: option for option in command.options for spelling in option["flags"] or [option["option"]]
         }
-        takes_rest = any(field["list"] for field in map(command.field, command.positional))
+        takes_rest = "command" in command.positional
         for at, word in enumerate(words):
             if self.option is not None:
                 self.option = None
@@ -126,7 +126,9 @@ class _Place:
                 return ((text if text[:1] == " " else f"{spelling}={text}", what) for text, what in begun)
             return ((spelling, option["description"]) for spelling, option in self.spellings.items())
         places = self.command.positional[len(self.loose) :]
-        if self.rest_at is not None or any(self.command.field(name)["list"] for name in places[:1]):
+        if self.command.positional[-1:] == ["records"]:
+            return _records()
+        if self.rest_at is not None or places[:1] == ["command"]:
             return [(f"{COMMAND} {0 if self.rest_at is None else self.count - self.rest_at}", "")]
         return self._values(self.command.field(places[0]), current) if places else []
 
@@ -146,6 +148,8 @@ class _Place:
             return _plans()
         if name == "request":
             return _requests()
+        if name == "record":
+            return _records()
         if name == "until":
             return [("idle", ""), ("ended", ""), ("text=", "")]
         if name == "cwd":
@@ -189,6 +193,12 @@ def _plans() -> Iterator[Candidate]:
 def _requests() -> Iterator[Candidate]:
     for row in _ask("list_approvals", {}).get("approvals", []):
         yield str(row["id"]), f"{row['state']}, {row['caller']}"
+
+
+def _records() -> Iterator[Candidate]:
+    """Those in force here, the newest first."""
+    for row in _ask("list_records", {"folder": os.getcwd()}).get("records", []):
+        yield str(row["id"]), f"{row['type']}: {' '.join(str(row['content']).split())[:60]}"
 
 
 def _ask(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import json
 import os
 from typing import Any
 
+from lamplighter.frontends.cli.record_commands import of_records
+
 GROUPS = ("sessions", "memory", "machine")
 _ORDER = (
     "start",
@@ -26,6 +28,13 @@ _ORDER = (
     "approve",
     "protect",
     "adopt",
+    "handoff",
+    "remember",
+    "recall",
+    "records",
+    "resolve",
+    "supersede",
+    "forget",
     "up",
     "status",
 )
@@ -125,16 +134,20 @@ _PRINT_CONFIG = _option(
     None,
 )
 
-TOOLSETS = ("core", "openclaw", "tmux", "kiro")
+TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx")
 MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
+
+_SAVE = _option("save", "--save", "store a hand-off instead, and end nothing; say what in the options below")
+_SAVING = "handoff --save"
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "approve": (_GRANT, _REFUSE, _KEY),
     "attach": (_DETACH,),
     "cleanup": (_YES_APPLY,),
     "down": (_YES,),
+    "handoff": (_SAVE,),
     "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
     "up": (_FOREGROUND,),
     "install": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
@@ -183,9 +196,21 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "details": "No command needs this first: the daemon starts by itself on first use.",
             "fields": [],
         },
+        _handoff(documents["handoff"], documents[_SAVING]),
         _token(),
         *_for_the_user(),
     ]
+
+
+def _handoff(loading: dict[str, Any], saving: dict[str, Any]) -> dict[str, Any]:
+    """Two operations behind one word: what was left, and leaving something."""
+    known = {field["name"] for field in loading["fields"]}
+    own = [
+        {**field, "description": f"save: {field['description']}"}
+        for field in saving["fields"]
+        if field["name"] not in known
+    ]
+    return {**loading, "changes": True, "positional": ["session"], "fields": [*loading["fields"], *own]}
 
 
 def _token() -> dict[str, Any]:
@@ -266,7 +291,10 @@ def load() -> dict[str, Command]:
     """Every command by name, in the order in which help lists them."""
     path = os.path.join(os.path.dirname(__file__), "commands.json")
     with open(path, encoding="utf-8") as file:
-        documents = {entry["command"]: entry for entry in json.load(file)["commands"] if entry["command"]}
+        entries = json.load(file)["commands"]
+    documents = {entry["command"]: entry for entry in entries if entry["command"]}
     documents |= {entry["command"]: entry for entry in _by_hand(documents)}
+    del documents[_SAVING]  # it is a part of handoff
+    documents |= {entry["command"]: entry for entry in of_records({entry["name"]: entry for entry in entries})}
     names = [*(name for name in _ORDER if name in documents), *(name for name in documents if name not in _ORDER)]
     return {name: Command(documents[name]) for name in names}

@@ -37,6 +37,8 @@ OPTIONS = {
     ("wait_session", "until"): "--for",
     ("load_handoff", "prompt"): "--for",
     ("start_session", "from_session"): "--from",
+    **{(operation, "everywhere"): "--global" for operation in ("search_records", "list_records")},
+    **{(operation, "types"): "--type" for operation in ("search_records", "list_records")},
     **{
         (operation, field): option
         for operation in ("end_session", "hand_off")
@@ -48,7 +50,7 @@ OPTIONS = {
 FLAGS = {("read_output", "mode"): ("screen", "output", "cast")}
 """Fields whose choices are flags of their own: --screen instead of --mode screen."""
 
-WORDS = {("send_input", "text")}
+WORDS = {("send_input", "text"), ("search_records", "query")}
 """Positional fields that take every word that is left, joined by a space."""
 
 
@@ -82,14 +84,15 @@ def _field(
     flags = FLAGS.get((operation.name, name))
     spelt = OPTIONS.get((operation.name, name), f"--{'no-' if negated else ''}{name.replace('_', '-')}")
     positional = name in operation.positional
+    each = _shape(shape["items"], definitions) if "items" in shape else shape
     return {
         "name": name,
         "option": None if positional or flags else spelt,
         "flags": {f"--{choice}": choice for choice in flags} if flags else None,
-        "type": shape.get("items", {}).get("type") or shape.get("type", "string"),
+        "type": each.get("type", "string"),
         "required": required,
         "default": facts.get("default"),
-        "choices": None if flags else shape.get("enum"),
+        "choices": None if flags else each.get("enum"),
         "description": facts.get("description", ""),
         "list": shape.get("type") == "array",
         "dict": shape.get("type") == "object",

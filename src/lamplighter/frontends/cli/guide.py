@@ -29,7 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
     ),
-    "end": ("lamp end claude --reason 'done for today'", "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn"),
+    "end": (
+        "lamp end claude --reason 'done for today'",
+        "lamp end claude --checkpoint 'dates are read; zones are not' --focus zones --open-loop 'who owns the fixtures?'",
+        "lamp end nightly --approval ap-4k9dw2m7xq0tz5r8yhcn",
+    ),
     "kill": ("lamp kill nightly", "lamp kill claude --force --grace 0"),
     "cleanup": (
         "lamp cleanup",
@@ -46,7 +50,29 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp handoff",
         "lamp handoff nightly --budget 4000",
         "lamp handoff --project shop --for 'mend the date parser'",
+        "lamp handoff claude --save --checkpoint 'dates are read; zones are not' --open-loop 'zones'",
     ),
+    "handoffs": ("lamp handoffs", "lamp handoffs --waiting"),
+    "lineage": ("lamp lineage claude",),
+    "remember": (
+        "lamp remember 'dates stay strings, because zones are not given' --type decision --file src/dates.py",
+        "lamp remember --global --type preference short commit messages",
+        "git log -1 | lamp remember -",
+    ),
+    "recall": (
+        "lamp recall how do we store dates",
+        "lamp recall --all --type constraint vendored",
+        "lamp recall parseDate",
+    ),
+    "records": ("lamp records", "lamp records --type open_loop --after 7d", "lamp records --global --state all --json"),
+    "resolve": ("lamp resolve r0k2m4x9ab", "lamp resolve r0k2m4x9ab r0k2m7 --why 'done in 4f2a91c'"),
+    "supersede": (
+        "lamp supersede r0k2m4x9ab 'dates carry their zone now'",
+        "lamp supersede r0k2m4x9ab --type constraint never touch the lexer",
+    ),
+    "forget": ("lamp forget r0k2m4x9ab", "lamp forget r0k2m4x9ab --hard"),
+    "export": ("lamp export > records.jsonl", "lamp export --project shop > shop.jsonl"),
+    "import": ("lamp import records.jsonl", "ssh desk lamp export | lamp import -"),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
     "up": ("lamp up",),
@@ -91,6 +117,10 @@ NOTES: dict[str, str] = {
         "On a terminal it shows what would happen and asks; an answer that is neither leaves it open (exit status 9). Elsewhere "
         "it needs --yes or --refuse."
     ),
+    "remember": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
+    "recall": "QUERY of several words is joined by spaces; after --, it may begin with a dash.",
+    "export": "One JSON document a line, the same bytes for the same records; --json changes nothing.",
+    "import": "FILE of - is standard input.",
     "events": "With --json and --follow, one JSON document a line.",
     "status": "Starts nothing: exit status 3 when the daemon is not running.",
     "down": (
@@ -155,7 +185,7 @@ def usage(command: Command) -> str:
     words = ["lamp", command.name]
     rest = ""
     for field in map(command.field, command.positional):
-        if field["list"]:
+        if field["name"] == "command":
             rest = f" -- {metavar(field)}"
         else:
             words.append(metavar(field) if field["required"] else f"[{metavar(field)}]")

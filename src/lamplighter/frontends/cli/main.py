@@ -33,6 +33,13 @@ _OWN_WAY = {
     "completion": "completion:completion",
     "mcp": "mcp:mcp",
     "token": "token:token",
+    "handoff": "handoff:handoff",
+    "remember": "records:remember",
+    "resolve": "records:resolve",
+    "supersede": "records:supersede",
+    "forget": "records:forget",
+    "export": "records:export",
+    "import": "records:bring_in",
 }
 """Commands that do more than ask once and show the answer: module and function."""
 

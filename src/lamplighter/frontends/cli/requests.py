@@ -96,4 +96,12 @@ def _handoff(request: dict[str, Any]) -> dict[str, Any]:
     return {**request, "folder": _folder(None)}
 
 
-_ADJUST = {"handoff": _handoff, "start": _start, "run": _start, "send": _send, "read": _read}
+_ADJUST = {
+    "handoff": _handoff,
+    "recall": _handoff,
+    "records": _handoff,
+    "start": _start,
+    "run": _start,
+    "send": _send,
+    "read": _read,
+}

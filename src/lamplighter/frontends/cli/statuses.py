@@ -33,6 +33,7 @@ STATUS: dict[Code, int] = {
     Code.ADOPTED: 5,
     Code.APPROVAL_USED: 5,
     Code.APPROVAL_EXPIRED: 5,
+    Code.NOT_ACTIVE: 5,
     Code.FORBIDDEN: 6,
     Code.APPROVAL_NEEDED: 6,
     Code.TIMEOUT: 7,

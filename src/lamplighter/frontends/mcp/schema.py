@@ -43,13 +43,12 @@ def _shrunk(part: Any, definitions: Schema) -> Any:
         return [_shrunk(item, definitions) for item in cast("list[Any]", part)]
     if not isinstance(part, dict):
         return part
-    node = dict(cast("Schema", part))
+    node = _without_null(dict(cast("Schema", part)))  # first: what is left may be a reference
     if "$ref" in node:
         target = dict(definitions[str(node.pop("$ref")).rpartition("/")[2]])
         if "description" in node:
             target.pop("description", None)
         node = {**target, **node}
-    node = _without_null(node)
     if isinstance(node.get("title"), str):
         del node["title"]
     if node.get("default", 0) is None:

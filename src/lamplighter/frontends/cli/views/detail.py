@@ -9,6 +9,7 @@ from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
 from lamplighter.frontends.cli.text import age, ago, clean, command_line, counted, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof
+from lamplighter.frontends.cli.views.handoffs import left, summary
 from lamplighter.frontends.cli.views.sessions import verdict
 
 
@@ -18,6 +19,10 @@ def show(session: dict[str, Any]) -> list[Block]:
         blocks += [Line(), Line(("processes", "strong")), _processes(session["tree"])]
     if session["ending"]:
         blocks += [Line(), *_ending(session["ending"])]
+    if session["handoff"]:
+        blocks += [Line(), *left(session["handoff"])]
+    if session["ending"]:
+        blocks += summary(session["ending"]["summary"])
     return blocks
 
 
@@ -35,6 +40,7 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
         ("owner", clean(session["owner"])),
         ("parent", clean(session["parent"] or "-")),
         ("children", " ".join(map(clean, session["children"])) or "-"),
+        *((name, clean(session[name])) for name in ("predecessor", "successor") if session[name]),
         ("age", age(session, now)),
         (
             "uses",

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamplighter.frontends.cli.blocks import Block, Line
 from lamplighter.frontends.cli.text import clean, counted
+from lamplighter.frontends.cli.views.handoffs import left, summary
 
 _LISTED = 20
 _NOTHING: dict[str, Any] = {"processes": [], "survivors": [], "seconds": 0.0, "guarantee": "-"}
@@ -24,6 +25,8 @@ def ended(result: dict[str, Any]) -> list[Block]:
                 f" ({clean(result['id'])}): {_gone(certificate)}",
             ),
             *proof(certificate),
+            *left(result["handoff"]),
+            *summary(result["summary"]),
         ]
     if certificate["survivors"]:
         return proof(certificate, of=who)
@@ -31,7 +34,8 @@ def ended(result: dict[str, Any]) -> list[Block]:
         Line(
             ("ending", "warn"),
             f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then",
-        )
+        ),
+        *left(result["handoff"]),
     ]
 
 

@@ -1,0 +1,126 @@
+"""Hand-offs: the packet to the letter, what was stored, which wait for somebody, and who went on from whom."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lamplighter.domain.duration import format_duration
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, facts, grow
+from lamplighter.frontends.cli.text import ago, clean, counted, cpu, size
+
+_LONGEST = 100
+
+
+def packet(result: dict[str, Any]) -> list[Block]:
+    """Its text is what a successor reads, to the letter."""
+    blocks: list[Block] = [Line(line) for line in result["text"].splitlines()]
+    if not result["receipt_kept"]:
+        blocks.append(Line(("note: ", "warn"), "the store cannot be written, so no receipt of this is kept", loud=True))
+    return blocks
+
+
+def saved(handoff: dict[str, Any]) -> list[Block]:
+    """What `handoff --save` answers."""
+    return [Line(("stored", "good"), f" {_stored(handoff)}"), *notes(handoff)]
+
+
+def left(handoff: dict[str, Any] | None) -> list[Block]:
+    """What an ending says of what was handed over."""
+    if handoff is None:
+        return []
+    if handoff["source"] == "inferred":
+        basis = ", ".join(map(clean, handoff["basis"]))
+        return [Line("handed off: nothing was said; ", (f"inferred from {basis}", "dim"))]
+    return [Line(f"handed off: {_stored(handoff)}"), *notes(handoff)]
+
+
+def notes(handoff: dict[str, Any]) -> list[Block]:
+    """What a reader should not miss about a hand-off."""
+    found: list[Block] = []
+    if handoff["redacted"]:
+        found.append(Line((f"{counted(handoff['redacted'], 'secret')} taken out before anything was stored", "warn")))
+    if handoff["withheld"]:
+        found.append(Line(f"{counted(handoff['withheld'], 'private passage')} not stored"))
+    loops = [f"{len(handoff[how])} {how}" for how in ("resolved", "dropped", "carried") if handoff[how]]
+    if loops:
+        found.append(Line(f"open loops: {', '.join(loops)}"))
+    return found
+
+
+def _stored(handoff: dict[str, Any]) -> str:
+    count = counted(handoff["stored_count"], "record")
+    kinds = ", ".join(f"{number} {clean(kind)}" for kind, number in handoff["stored"].items())
+    return f"{count} ({kinds})" if kinds else f"{count}: all of it was there already"
+
+
+def summary(found: dict[str, Any]) -> list[Block]:
+    """The account of a session's life."""
+    if not found:
+        return []
+    pairs: list[tuple[str, Span | str]] = [("ran for", f"{format_duration(found['seconds'])}; {clean(found['why'])}")]
+    used = [cpu(found["cpu"]) + " of CPU"] if found["cpu"] is not None else []
+    used += [f"{size(found['memory'])} at most in one process"] if found["memory"] else []
+    if used:
+        pairs.append(("used", ", ".join(used)))
+    for name in ("messages", "tokens"):
+        if found[name]:
+            least = "at least " if found["messages_at_least"] else ""
+            pairs.append((name, least + ", ".join(f"{count} {clean(kind)}" for kind, count in found[name].items())))
+    if found["git"]:
+        pairs.append(("git", _git(found["git"])))
+    blocks = facts(pairs)
+    if found["git"]:
+        blocks += [
+            Line((f"  {commit['sha'][:10]} ", "dim"), clean(commit["subject"]))
+            for commit in found["git"]["commits"][:5]
+        ]
+    if found["last_lines"]:
+        blocks += [Line("last output"), *(Line((f"  {clean(line)}", "dim")) for line in found["last_lines"][-5:])]
+    return blocks
+
+
+def _git(git: dict[str, Any]) -> str:
+    where = clean(git["branch"] or git["head"][:10] or "no commit yet")
+    changed = f"{counted(git['commit_count'], 'commit')}, {counted(git['file_count'], 'file')}"
+    return f"{where}: {changed}, +{git['insertions']} -{git['deletions']}{', and maybe more' if git['cut'] else ''}"
+
+
+def listed(result: dict[str, Any]) -> list[Block]:
+    rows = result["handoffs"]
+    if not rows:
+        return [Line("nothing has been handed over; lamp end and lamp handoff --save do")]
+    now = time.time()
+    table: list[list[Span | str]] = []
+    for row in rows:
+        state: Span | str = "-"
+        if row["successor"]:
+            state = f"taken up by {clean(row['successor'])}"
+        elif row["waiting"]:
+            state = ("waits for a successor", "warn")
+        said = clean(row["summary"]) or ("inferred" if row["source"] == "inferred" else "-")
+        table.append(
+            [clean(row["session"] or "-"), clean(row["name"] or "-"), ago(row["at"], now), state, said[:_LONGEST]]
+        )
+    return [Table(["SESSION", "NAME", "LEFT", "SUCCESSOR", "SAID"], table)]
+
+
+def lineage(result: dict[str, Any]) -> list[Block]:
+    """The line as a tree: the first at the root; a fork only where the operator forced one."""
+    now = time.time()
+    nodes = {one["id"]: Branch(*_generation(one, now)) for one in result["generations"]}
+    return [Forest(grow(nodes, {one["id"]: one["predecessor"] or "" for one in result["generations"]}))]
+
+
+def _generation(one: dict[str, Any], now: float) -> list[Span | str]:
+    when = f"{clean(one['how'])} {ago(one['ended_at'], now)}" if one["ended_at"] else clean(one["state"])
+    spans: list[Span | str] = [
+        (clean(one["name"]), "strong" if one["asked"] else ""),
+        f" ({clean(one['id'])}, {clean(one['agent'])}): {when}",
+    ]
+    if one["succession_policy"] != "successor_allowed":
+        spans.append((f", {clean(one['succession_policy'])}", "warn"))
+    if one["handoff"] or one["inferred"]:
+        said = clean(one["handoff"] or "")[:_LONGEST]
+        spans.append((f"  {'inferred' if one['inferred'] else said}", "dim"))
+    return spans

@@ -1,0 +1,38 @@
+"""The delx toolset: five tools for agents that tell of their own sessions, on logical sessions of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.errors import LampError
+from lamplighter.frontends.mcp.toolset import Toolset, as_text
+from lamplighter.frontends.mcp.toolsets.delx.closing import CLOSE, SUMMARY
+from lamplighter.frontends.mcp.toolsets.delx.going_on import HANDOFF, RESUME, START
+from lamplighter.frontends.mcp.wording import worded
+
+_WORDS = {
+    "start": "start_session",
+    "show": "get_session_summary",
+    "end": "close_session",
+    "kill": "close_session",
+    "handoff": "agent_handoff",
+}
+
+
+def failure(error: LampError) -> tuple[str, dict[str, Any]]:
+    said = worded(error, _WORDS, implicit_approval=True)
+    return as_text(said), {"error": said.document()}
+
+
+TOOLSET = Toolset(
+    name="delx",
+    title="Lamplighter's delx tools",
+    instructions=(
+        "Sessions that you tell of yourself; no process is started or ended here. start_session begins one, agent_handoff gives "
+        "work to another's, close_session ends yours with a policy of succession and a recovery token, resume_session goes on "
+        "from your last one. A session of which nothing is heard for a day ends by itself."
+    ),
+    tools=(START, CLOSE, SUMMARY, RESUME, HANDOFF),
+    failure=failure,
+    implicit_approval=True,
+)

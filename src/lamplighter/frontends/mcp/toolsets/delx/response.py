@@ -1,0 +1,82 @@
+"""How much of an answer is given, and in what words: `response_profile`, `response_mode`, `ritual_strip`.
+
+What an agent said of itself is quoted as it is and marked as a quotation; nothing here speaks for it. Knows answers as documents.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lamplighter.frontends.mcp.toolset import Answer
+from lamplighter.operations.operation import Request
+
+Mode = Literal["standard", "model_safe"]
+Profile = Literal["full", "compact", "minimal", "machine"]
+QUOTED = "the agent's own words, quoted as data"
+_SAFE = "What is told here is the record of a software session."
+_LONG = frozenset({"notes", "account", "opening_statement"})
+_EMPTY: tuple[Any, ...] = (None, [], {})
+_MINIMAL = frozenset(
+    {
+        "session_id",
+        "agent_id",
+        "status",
+        "relation",
+        "reason",
+        "succession_policy",
+        "successor",
+        "predecessor",
+        "recovery_token",
+        "recovery_token_expires_at",
+        "epitaph",
+        "epitaph_source",
+        "remarks",
+    }
+)
+
+
+class ResponseOptions(Request):
+    response_mode: Mode = Field(default="standard", description="model_safe: told as the record of a program, no more")
+    response_profile: Profile = Field(
+        default="full", description="how much: full, compact, minimal; machine: structured JSON alone"
+    )
+    ritual_strip: bool = Field(default=False, description="structured output alone, no text around it")
+
+    @property
+    def bare(self) -> bool:
+        """Structure alone."""
+        return self.ritual_strip or self.response_profile == "machine"
+
+
+def answered(options: ResponseOptions, structured: dict[str, Any], said: str) -> Answer:
+    """The answer as it was asked for. `said` is a sentence of ours; what the agent said is in the structure alone."""
+    found = _profiled(structured, options.response_profile)
+    if options.bare:
+        return Answer(found, json.dumps(found, ensure_ascii=False))
+    words = f"{said} {_SAFE}" if options.response_mode == "model_safe" else said
+    if options.response_profile == "full":
+        found["message"] = words
+    return Answer(found, _with_quotation(words, found, options))
+
+
+def _with_quotation(words: str, found: dict[str, Any], options: ResponseOptions) -> str:
+    """For those who read no structure: the last word, on a line of its own, as a quotation."""
+    epitaph = found.get("epitaph")
+    if not epitaph or options.response_profile == "minimal":
+        return words
+    return f"{words}\nepitaph ({QUOTED}): {json.dumps(epitaph, ensure_ascii=False)}"
+
+
+def _profiled(structured: dict[str, Any], profile: Profile) -> dict[str, Any]:
+    if profile == "minimal":
+        return {name: value for name, value in structured.items() if name in _MINIMAL}
+    if profile != "compact":
+        return dict(structured)
+    kept = {name: value for name, value in structured.items() if name not in _LONG}
+    if "summary" in kept:
+        parts: dict[str, Any] = kept["summary"]
+        kept["summary"] = {name: part for name, part in parts.items() if name not in _LONG and part not in _EMPTY}
+    return kept

@@ -1,0 +1,292 @@
+"""Keeping and finding: storing records, searching and listing them, and closing what is done, wrong or to be forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import Field
+
+from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.permission import Act
+from lamplighter.domain.record import LONGEST, RecordState, RecordType, Source
+from lamplighter.domain.wording import query
+from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.memory import Item
+from lamplighter.lifecycle.projects import Project
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.record_views import FoundSession, RecordView, project_names, view_records, view_sessions
+from lamplighter.store.recall import Filter
+
+_MOST = 100
+_SESSIONS = 5
+
+Category = Literal["preference", "lesson", "context", "relationship", "general"]
+
+
+class NewRecord(Request):
+    """One text to keep."""
+
+    content: str = Field(max_length=LONGEST, description="what is to be known, in a sentence or two")
+    type: RecordType = Field(default=RecordType.NOTE, description="what it is")
+    category: Category | None = Field(default=None, description="by default that of its type")
+    importance: int | None = Field(default=None, ge=1, le=10, description="by default that of its type")
+    files: list[str] = Field(default_factory=list, max_length=20, description="files that it rests on")
+    commits: list[str] = Field(default_factory=list, max_length=20, description="commits that it rests on")
+
+
+class _Placed(Request):
+    project: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="which project: its name, its identity or a folder; by default that of the caller",
+    )
+    folder: str | None = Field(
+        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
+    )
+
+
+class StoreRecords(_Placed):
+    records: list[NewRecord] = Field(min_length=1, max_length=_MOST, description="what to keep, all of it or nothing")
+    everywhere: bool = Field(default=False, description="it holds in every project")
+
+
+class StoredRecords(Result):
+    records: list[RecordView] = Field(description="one for each text, in their order")
+    stored: int = Field(description="how many are new; the others were in force already, word for word")
+    project: str | None
+    redacted: int = Field(description="secrets that were taken out before anything was stored")
+    withheld: int = Field(description="private passages that were not stored")
+
+
+@operation(command=None, group="memory", changes=True, act=Act.RECORD)
+async def store_records(call: Call, request: StoreRecords) -> StoredRecords:
+    """Keep what later sessions should know: notes, decisions, constraints, warnings, preferences, open loops.
+
+    Secrets of well-known forms are taken out and counted; what stands in <private>…</private> is never stored. What is in
+    force already, word for word, is returned and not stored again. Nothing is overwritten: to correct a record, supersede it.
+    """
+    await call.app.allowed(call.caller, Act.RECORD)
+    if request.everywhere and request.project is not None:
+        raise InputError(Code.BAD_INPUT, "it is either everywhere or in a project", "leave out one of the two")
+    project = None if request.everywhere else await _project(call, request)
+    items = [
+        Item(new.content, new.type, new.category, new.importance, tuple(new.files), tuple(new.commits))
+        for new in request.records
+    ]
+    kept = await call.app.memory.store(items, project, call.caller, call.key, request.folder)
+    return StoredRecords(
+        records=await view_records(call, kept.records, fresh=True),
+        stored=len(kept.new),
+        project=project.id if project else None,
+        redacted=kept.redacted,
+        withheld=kept.withheld,
+    )
+
+
+async def _project(call: Call, request: _Placed) -> Project:
+    if request.project is not None:
+        return await call.app.projects.resolve(request.project, request.folder, new=True)
+    found = await call.app.projects.of_caller(call.caller, request.folder)
+    if found is None:
+        raise InputError(
+            Code.BAD_INPUT, "which project this is about was not said", "name one, or say that it holds everywhere"
+        )
+    return found
+
+
+class _Wanted(_Placed):
+    everywhere: bool = Field(default=False, description="only what holds in every project")
+    all: bool = Field(default=False, description="of every project")
+    types: list[RecordType] = Field(
+        default_factory=list, max_length=9, description="only of this type; several may be given"
+    )
+    state: Literal["active", "resolved", "superseded", "forgotten", "all"] = Field(
+        default="active", description="in which state"
+    )
+    after: str | None = Field(
+        default=None, max_length=40, description="only what is newer: 8h, 7d, or a date such as 2026-03-01"
+    )
+    before: str | None = Field(default=None, max_length=40, description="only what is older")
+    category: Category | None = Field(default=None, description="only of this category")
+    source: Source | None = Field(default=None, description="only what comes from there")
+    offset: int = Field(default=0, ge=0, le=1_000_000, description="leave out the first of them")
+
+
+class SearchRecords(_Wanted):
+    query: str = Field(max_length=1_000_000, description="what to look for: any words, a sentence, a name, a path")
+    limit: int = Field(default=10, ge=1, le=_MOST, description="at most this many records")
+
+
+class ListRecords(_Wanted):
+    limit: int = Field(default=50, ge=1, le=1000, description="at most this many records")
+
+
+class Records(Result):
+    records: list[RecordView]
+    total: int = Field(description="how many there are, of which these are some")
+    project: str | None = Field(
+        description="the project that was looked in, beside what holds everywhere; none for all, or none"
+    )
+    project_name: str | None
+
+
+class FoundRecords(Records):
+    """Records, and sessions that have ended: each for itself, the best first."""
+
+    sessions: list[FoundSession] = Field(description="sessions that have ended and whose summaries fit, the best first")
+
+
+@operation(command="recall", group="memory", positional=("query",))
+async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
+    """Find what was kept, by its words: records, and sessions that have ended by their summaries, the best first.
+
+    Looks in the project of the caller's folder and in what holds everywhere; with all, in every project. Any text is a
+    query: it has no syntax, endings and accents do not matter, and words that every text has are left out. To see what there is
+    without a search: records.
+    """
+    asked = query(request.query)
+    wanted, project = await _filter(call, request)
+    sessions = _SESSIONS if not request.offset and not request.everywhere else 0
+    found = await call.app.memory.search(asked, wanted, request.limit, request.offset, sessions)
+    return FoundRecords(
+        records=await view_records(call, found.records),
+        total=found.total,
+        sessions=await view_sessions(call, found.sessions),
+        **await _place(call, project),
+    )
+
+
+@operation(command="records", group="memory")
+async def list_records(call: Call, request: ListRecords) -> Records:
+    """List what was kept, the newest first: of the project of the caller's folder, and what holds everywhere.
+
+    Those in force, unless another state is asked for. To find something by its words: recall.
+    """
+    wanted, project = await _filter(call, request)
+    found = await call.app.memory.list(wanted, request.limit, request.offset)
+    return Records(records=await view_records(call, found.records), total=found.total, **await _place(call, project))
+
+
+async def _filter(call: Call, request: _Wanted) -> tuple[Filter, Project | None]:
+    if sum((request.everywhere, request.all, request.project is not None)) > 1:
+        raise InputError(
+            Code.BAD_INPUT,
+            "a project, all of them, and what holds everywhere exclude each other",
+            "leave out all but one",
+        )
+    project = None
+    if request.project is not None:
+        project = await call.app.projects.resolve(request.project, request.folder)
+    elif not request.all and not request.everywhere:
+        project = await call.app.projects.of_caller(call.caller, request.folder)
+    now = call.app.clock.now()
+    wanted = Filter(
+        projects=None if request.all else (project.id,) if project else (),
+        types=tuple(request.types),
+        states=tuple(RecordState) if request.state == "all" else (RecordState(request.state),),
+        sources=(request.source,) if request.source else (),
+        category=request.category,
+        since=_moment(request.after, now, "after"),
+        until=_moment(request.before, now, "before"),
+    )
+    return wanted, project
+
+
+async def _place(call: Call, project: Project | None) -> dict[str, str | None]:
+    if project is None:
+        return {"project": None, "project_name": None}
+    names = await project_names(call, [project.id])
+    return {"project": project.id, "project_name": project.name or names[project.id]}
+
+
+def _moment(text: str | None, now: float, what: str) -> float | None:
+    """A date, or so long ago."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return now - parse_duration(text, what)
+    except InputError:
+        raise InputError(
+            Code.BAD_INPUT, f"{what} is no time: {text[:40]!a}", "write 8h, 7d, 2026-03-01 or 2026-03-01T09:30"
+        ) from None
+
+
+class UpdateRecord(Request):
+    action: Literal["resolve", "supersede", "forget"] = Field(description="what to do")
+    records: list[str] = Field(
+        min_length=1, max_length=_MOST, description="ids, or unique beginnings of them; one when it is superseded"
+    )
+    content: str | None = Field(default=None, max_length=LONGEST, description="supersede: what holds instead")
+    type: RecordType | None = Field(default=None, description="supersede: of another type than before")
+    why: str | None = Field(default=None, max_length=2000, description="resolve, forget: how, or why")
+    hard: bool = Field(
+        default=False, description="forget: really delete it, from the index and free pages too; the operator's alone"
+    )
+    folder: str | None = Field(
+        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
+    )
+
+
+class UpdatedRecords(Result):
+    records: list[RecordView] = Field(
+        description="as they are now; when one is superseded, the new one and then the old"
+    )
+    erased: list[str] = Field(default_factory=list, description="ids of those of which nothing is left")
+    pending: bool = Field(
+        default=False, description="free pages are still to be written anew, and are when the daemon starts next"
+    )
+    redacted: int = 0
+    withheld: int = 0
+
+
+@operation(command=None, group="memory", changes=True, act=Act.RECORD)
+async def update_record(call: Call, request: UpdateRecord) -> UpdatedRecords:
+    """Close records: resolve what is done, supersede what holds no more by what does, forget what should not be shown again.
+
+    Nothing is overwritten: superseding makes a new record that names the old one, and with another type it confirms, say, an
+    inferred note as a constraint. What is forgotten stays in the store, unless the operator forgets it hard. An agent cannot
+    close what the operator stored.
+    """
+    await call.app.allowed(call.caller, Act.RECORD)
+    _check(request)
+    if request.hard:
+        await call.app.allowed(call.caller, Act.FORGET)
+        ids = await call.app.execution.remembered(call)
+        if not ids:
+            ids = await call.app.memory.named(request.records)
+            await call.app.execution.remember(call, ids)
+        done = await call.app.memory.erase(ids, call.caller)
+        return UpdatedRecords(records=[], erased=ids, pending=not done)
+    if request.action == "supersede":
+        kept = await call.app.memory.supersede(
+            request.records[0], request.content or "", request.type, call.caller, call.key, request.folder
+        )
+        views = await view_records(call, kept.records, fresh=True)
+        return UpdatedRecords(records=views, redacted=kept.redacted, withheld=kept.withheld)
+    state = RecordState.RESOLVED if request.action == "resolve" else RecordState.FORGOTTEN
+    closed = await call.app.memory.close(request.records, state, request.why, call.caller)
+    return UpdatedRecords(records=await view_records(call, closed, fresh=True))
+
+
+def _check(request: UpdateRecord) -> None:
+    """BAD_INPUT for what does not go with the action."""
+    superseding = request.action == "supersede"
+    problems = (
+        (superseding and len(request.records) > 1, "one record is superseded at a time"),
+        (superseding and not request.content, "what holds instead was not said"),
+        (not superseding and request.content is not None, f"{request.action} takes no new text"),
+        (not superseding and request.type is not None, f"{request.action} takes no type"),
+        (superseding and request.why is not None, "supersede takes no why: the new text says it"),
+        (request.hard and request.action != "forget", f"{request.action} cannot be hard"),
+    )
+    for wrong, said in problems:
+        if wrong:
+            raise InputError(Code.BAD_INPUT, said, "resolve and forget take ids and why, supersede one id and a text")

@@ -1,0 +1,79 @@
+"""Taking records elsewhere and bringing them in."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.domain.permission import Act
+from lamplighter.errors import Code, InputError
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Request, Result, operation
+
+
+class ExportRecords(Request):
+    project: str | None = Field(
+        default=None, min_length=1, max_length=1000, description="only this one: its name, its identity or a folder"
+    )
+    folder: str | None = Field(
+        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
+    )
+    after: list[str] = Field(
+        default_factory=list, max_length=2, description="the cursor to go on from", json_schema_extra={"hidden": True}
+    )
+
+
+class ExportedLines(Result):
+    """Some lines, on the way."""
+
+    lines: list[str]
+    cursor: list[str]
+
+
+class Exported(Result):
+    lines: int = Field(description="how many there were")
+
+
+@operation(command="export", group="memory")
+async def export_records(call: Call, request: ExportRecords) -> Exported:
+    """Write all that is kept as lines of JSON: projects, hand-offs and records, in whatever state they are.
+
+    The same store gives the same bytes. What was forgotten hard is not in it. To bring it in elsewhere: import.
+    """
+    project = await call.app.projects.resolve(request.project, request.folder) if request.project else None
+    if request.after and (len(request.after) != 2 or request.after[0] not in ("projects", "handoffs", "records")):
+        raise InputError(Code.BAD_INPUT, "that is no cursor of an export", "leave it out to begin at the beginning")
+    at, count = request.after, 0
+    while (page := await call.app.transfer.page(at, project.id if project else None)) is not None:
+        await call.emit(ExportedLines(lines=page.lines, cursor=page.cursor))
+        at, count = page.cursor, count + len(page.lines)
+    return Exported(lines=count)
+
+
+class ImportRecords(Request):
+    file: str = Field(max_length=4096, description="what lamp export wrote")
+    called: str | None = Field(
+        default=None, max_length=4096, description="what errors call the file", json_schema_extra={"hidden": True}
+    )
+
+
+class Imported(Result):
+    projects: int = Field(description="new ones")
+    handoffs: int
+    records: int
+    known: int = Field(description="lines of which everything was here already")
+    redacted: int = Field(description="secrets that were taken out before anything was stored")
+    withheld: int = Field(description="private passages that were not stored")
+
+
+@operation(command="import", group="memory", positional=("file",), changes=True, act=Act.IMPORT)
+async def import_records(call: Call, request: ImportRecords) -> Imported:
+    """Bring in what an export wrote: all of it or, when a line is wrong, nothing.
+
+    What is here already stays as it is, so the same file again changes nothing; an id that is here and says something else is
+    an error that names the line. Secrets are taken out as ever. Only the operator may.
+    """
+    await call.app.allowed(call.caller, Act.IMPORT)
+    if not request.file.startswith("/"):
+        raise InputError(Code.BAD_INPUT, f"this is no whole path: {request.file[:200]!a}", "begin it with a slash")
+    counts = await call.app.transfer.bring_in(request.file, request.called or request.file, call.caller, call.key)
+    return Imported(**vars(counts))

@@ -1,0 +1,226 @@
+"""Logical sessions: alive by a lease and by nothing else; listed, judged and ended as others are; never talked to."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import LampError
+from lamplighter.testing.clockwork import Clockwork
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.processes import wait_until
+
+HOUR = 3600.0
+MORTAL = str(Path(__file__).with_name("mortal"))
+Timed = tuple[Engine, Clockwork]
+
+
+def begin(lit: Engine, name: str = "teller", **arguments: Any) -> str:
+    return lit.call("start_logical", name=name, cwd="/", **arguments)["id"]
+
+
+def actions(lit: Engine, session: str) -> list[str]:
+    return [event["action"] for event in lit.events(session)]
+
+
+def refusal(lit: Engine, operation: str, **arguments: Any) -> LampError:
+    with pytest.raises(LampError) as refused:
+        lit.call(operation, **arguments)
+    return refused.value
+
+
+def test_it_is_listed_judged_and_ended_with_a_certificate_of_nothing(lit: Engine) -> None:
+    session = begin(lit, "a name, with 'everything'")
+    (row,) = lit.call("list_sessions", selection="driver:logical")["sessions"]
+    assert (row["id"], row["state"], row["pid"], row["processes"], row["command"]) == (session, "running", None, 0, [])
+    assert row["verdict"] == "unknown"
+    assert row["evidence"][0].startswith("logical: no process of it is held here; it last spoke ")
+    assert row["last_input_at"] is not None
+    assert lit.call("list_sessions", selection="mine")["sessions"][0]["id"] == session
+    assert lit.show(session)["guarantee"] == "best_effort"
+    assert lit.cli("ls").returncode == lit.cli("show", session).returncode == lit.cli("tree").returncode == 0
+    ended = lit.call("end_session", session=session, reason="done")
+    assert (ended["state"], ended["how"], ended["reason"], ended["exit"]) == ("ended", "asked", "done", None)
+    certificate = ended["certificate"]
+    assert (certificate["guarantee"], certificate["processes"], certificate["survivors"]) == ("best_effort", [], [])
+    assert lit.call("end_session", session=session, reason="again")["reason"] == "done"
+    assert [actions(lit, session).count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
+    assert lit.call("list_sessions")["sessions"] == []
+
+
+def test_names_are_made_free(lit: Engine) -> None:
+    names = [lit.call("start_logical", name="agent one", cwd="/")["name"] for _ in range(3)]
+    assert names == ["agent-one", "agent-one-2", "agent-one-3"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("send_input", {"text": "hello"}),
+        ("read_output", {}),
+        ("read_output", {"mode": "output"}),
+        ("attach_session", {}),
+        ("wait_session", {"until": "text=x", "timeout": "1s"}),
+    ],
+)
+def test_there_is_nothing_to_talk_to(lit: Engine, operation: str, arguments: dict[str, Any]) -> None:
+    session = begin(lit)
+    error = refusal(lit, operation, session=session, **arguments)
+    assert error.code == "NOT_ATTACHABLE"
+    assert "is a logical session" in error.message
+    lit.call("end_session", session=session)
+    assert refusal(lit, operation, session=session, **arguments).code == "NOT_ATTACHABLE"
+    assert lit.call("read_history", session=session)["kept"] is False
+
+
+def test_a_kill_needs_force_while_it_may_be_at_work(timed: Timed) -> None:
+    lit, clock = timed
+    session = begin(lit)
+    assert refusal(lit, "kill_session", session=session).code == "ACTIVE"
+    clock.advance(HOUR)
+    shown = lit.show(session)
+    assert (shown["verdict"], shown["quiet_for"] >= HOUR) == ("idle", True)
+    killed = lit.call("kill_session", session=session)
+    assert (killed["state"], killed["certificate"]["processes"]) == ("ended", [])
+    other = begin(lit)
+    assert lit.call("kill_session", session=other, force=True)["state"] == "ended"
+
+
+def test_a_cleanup_takes_it_and_waiting_ends_with_it(timed: Timed) -> None:
+    lit, clock = timed
+    session, kept = begin(lit), begin(lit, "kept")
+    lit.call("protect_session", session=kept)
+    clock.advance(HOUR)
+    plan = lit.call("cleanup_sessions", selection="idle,driver:logical")
+    assert [row["id"] for row in plan["rows"]] == [session]
+    applied = lit.call("cleanup_sessions", apply=plan["plan"])
+    assert [row["outcome"] for row in applied["rows"]] == ["ended"]
+    assert lit.call("wait_session", session=session, until="ended", timeout="5s")["met"] == "ended"
+    assert lit.call("wait_session", session=kept, until="idle", timeout="5s")["met"] == "idle"
+
+
+def test_it_ends_when_its_lease_runs_out(timed: Timed) -> None:
+    lit, clock = timed
+    session, longer = begin(lit), begin(lit, "longer", lease="3d")
+    protected = begin(lit, "protected")
+    lit.call("protect_session", session=protected)
+    clock.advance(23 * HOUR)
+    assert lit.show(session)["state"] == "running"
+    clock.jump(1000 * HOUR)  # somebody sets the clock: no time has passed
+    clock.jump(-1000 * HOUR)
+    clock.suspend(100 * HOUR)  # nor did it while the machine slept
+    begin(lit, "witness", lease="0.001s")
+    assert wait_until(lambda: "expire" in [event["action"] for event in lit.events()], 20)
+    assert lit.show(session)["state"] == "running"
+    clock.advance(2 * HOUR)
+    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    ending = lit.show(session)["ending"]
+    assert (ending["how"], ending["by"], ending["reason"]) == ("lost", "lamplighter", "its lease ran out")
+    assert [lit.show(one)["state"] for one in (longer, protected)] == ["running", "running"]
+
+
+def test_a_restart_and_a_reboot_do_not_end_it(timed: Timed) -> None:
+    lit, clock = timed
+    session = begin(lit)
+    lit.kill(lit.daemon())
+    assert (lit.show(session)["state"], lit.show(session)["guarantee"]) == ("running", "best_effort")
+    lit.call("stop_daemon")
+    assert wait_until(lambda: not lit.home.run or _is_down(lit))
+    with sqlite3.connect(lit.home.database) as db:
+        db.execute("UPDATE sessions SET boot = 'before', facts = json_set(facts, '$.lease.spoke.boot', 'before')")
+    assert lit.show(session)["state"] == "running"
+    clock.jump(25 * HOUR)  # of the time between two boots the wall clock alone tells
+    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    assert lit.show(session)["ending"]["reason"] == "its lease ran out"
+
+
+def _is_down(lit: Engine) -> bool:
+    from lamplighter.holder import boot
+
+    found = boot.try_connect(lit.home.run)
+    if found is not None:
+        found.close()
+    return found is None
+
+
+@EVERY_STEP
+def test_the_daemon_dies_at_every_step(every: int) -> None:
+    """Started once and ended once, whatever dies in between; a key asked again gets the same."""
+    with engine(PYTHONPATH=MORTAL) as lit:
+        lit.call("get_status")
+        for step in range(1, 16, every):
+            (lit.folder / "die-at").write_text(str(step))
+            arguments: dict[str, Any] = {"name": f"s{step}", "cwd": "/", "key": f"start-{step}"}
+            session = lit.call("start_logical", **arguments)["id"]
+            ended = lit.call("end_session", session=session, reason="done", key=f"end-{step}")
+            assert (ended["state"], ended["reason"]) == ("ended", "done")
+            (lit.folder / "die-at").unlink(missing_ok=True)
+            assert lit.call("start_logical", **arguments)["id"] == session
+            found = actions(lit, session)
+            assert [found.count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
+        assert lit.call("list_sessions")["sessions"] == []
+
+
+def test_an_owner_has_so_many_and_no_more() -> None:
+    with engine(LAMPLIGHTER_SESSIONS_PER_OWNER="2") as lit:
+        first = begin(lit)
+        begin(lit)
+        assert refusal(lit, "start_logical", name="x", cwd="/").code == "TOO_MANY"
+        lit.call("end_session", session=first)
+        begin(lit)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"name": "x", "lease": "0s"}, "BAD_INPUT"),
+        ({"name": "x", "lease": "soon"}, "BAD_INPUT"),
+        ({"name": ""}, "BAD_INPUT"),
+        ({"name": "x", "cwd": "/nowhere"}, "NO_SUCH_FOLDER"),
+        ({"name": "x", "project": "a,b"}, "BAD_NAME"),
+    ],
+)
+def test_bad_input_changes_nothing(lit: Engine, arguments: dict[str, Any], code: str) -> None:
+    assert refusal(lit, "start_logical", **{"cwd": "/", **arguments}).code == code
+    assert lit.call("list_sessions")["sessions"] == []
+
+
+def test_a_hundred_begin_and_end_twice_at_once_while_the_daemon_dies(lit: Engine) -> None:
+    lit.call("get_status")
+    begun: dict[int, set[str]] = {number: set() for number in range(100)}
+    faults: list[Exception] = []
+
+    def work(half: int) -> None:
+        try:
+            for number in range(100):
+                session = lit.call("start_logical", name="many", cwd="/", key=f"start-{number}")["id"]
+                begun[number].add(session)
+                lit.call("end_session", session=session, key=f"end-{number}-{half}", reason=f"by {half}")
+        except Exception as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(half,)) for half in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for enough in (20, 60):
+        assert wait_until(lambda least=enough: sum(map(bool, begun.values())) >= least, 60)
+        lit.kill(lit.daemon())
+    for thread in threads:
+        thread.join(120)
+    assert faults == []
+    assert {len(found) for found in begun.values()} == {1}
+    shown = lit.call("list_sessions", all=True)["sessions"]
+    assert (len(shown), {row["state"] for row in shown}) == (100, {"ended"})
+    ended = [event["session"] for event in lit.events() if event["action"] == "ended"]
+    assert (len(ended), len(set(ended))) == (100, 100)
+
+
+def test_everything_goes_down_with_it(lit: Engine) -> None:
+    session = begin(lit)
+    rows = lit.call("stop_daemon", all=True)["ended"]
+    assert [(row["id"], row["state"]) for row in rows] == [(session, "ended")]

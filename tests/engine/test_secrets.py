@@ -1,0 +1,57 @@
+"""No secret reaches the store: not with a hand-off, not with a reason, not with what is inferred from the output."""
+
+from __future__ import annotations
+
+from lamplighter.domain.token import make_secret
+from lamplighter.testing.engine import Engine
+
+
+def _everything_stored(lit: Engine) -> bytes:
+    """Every byte of the store, free pages and the write-ahead log too."""
+    folder, _, name = lit.home.database.rpartition("/")
+    files = [file for file in lit.folder.rglob(f"{name}*") if str(file).startswith(folder)]
+    assert files
+    return b"".join(file.read_bytes() for file in files)
+
+
+def test_a_secret_that_is_handed_over(lit: Engine) -> None:
+    secret, other = make_secret(), "gh" + "p_" + make_secret()[7:43]
+    started = lit.start("sleep", "300")
+    stored = lit.call(
+        "hand_off", session=started["id"], checkpoint=f"the door opens with {secret}", warnings=[f"x {other} y"]
+    )
+    assert stored["redacted"] == 2
+    ended = lit.call(
+        "end_session", session=started["id"], decisions=[f"keep {secret}"], reason=f"so {other}", epitaph=secret
+    )
+    assert ended["handoff"]["redacted"] >= 2
+    data = _everything_stored(lit)
+    assert b"[redacted: lamplighter token]" in data
+    assert secret.encode() not in data
+    assert other.encode() not in data
+
+
+def test_a_secret_in_the_reason_for_a_kill(lit: Engine) -> None:
+    secret = make_secret()
+    started = lit.start("sleep", "300")
+    killed = lit.call("kill_session", session=started["id"], force=True, grace="0s", reason=f"it knew {secret}")
+    assert killed["reason"] == "it knew [redacted: lamplighter token]"
+    assert secret.encode() not in _everything_stored(lit)
+
+
+def test_a_secret_in_the_last_lines(lit: Engine) -> None:
+    secret = make_secret()
+    started = lit.start(
+        "sh", "-c", 'cat "$1"; echo over', "sh", _file(lit, f"export API_KEY={secret}\n"), headless=True
+    )
+    lit.call("wait_session", session=started["id"], until="ended", timeout="30s")
+    data = _everything_stored(lit)
+    assert b"over" in data
+    assert secret.encode() not in data
+
+
+def _file(lit: Engine, text: str) -> str:
+    """So that the secret is in the output and not in the command."""
+    path = lit.folder / "said"
+    path.write_text(text)
+    return str(path)
