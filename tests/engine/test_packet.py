@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lamplighter.store import records
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import ToolError, outside
 from lamplighter.testing.processes import wait_until
+from lamplighter.testing.repository import Repository
 
 SHOP = "shop"
 EVERYTHING: dict[str, Any] = {
@@ -188,7 +190,7 @@ def test_what_makes_no_sense_is_refused(lit: Engine) -> None:
         {"budget": -1},
         {"budget": 10**7},
         {"prompt": ""},
-        {"prompt": " \n\t"},
+        {"prompt": " \n\t\0"},
         {"project": ""},
     ):
         with pytest.raises(LampError) as refused:
@@ -334,7 +336,7 @@ def test_what_fits_the_prompt_is_added_and_not_repeated(lit: Engine) -> None:
 
 
 def test_any_prompt_will_do(lit: Engine) -> None:
-    for prompt in ("!!!", "\x00", '"', "漢字かな", "🙂", "x" * 100_000, "NEAR(a b) OR"):
+    for prompt in ("!!!", "a\x00b", '"', "漢字かな", "🙂", "x" * 100_000, "NEAR(a b) OR"):
         assert "what fits the first prompt" in load(lit, prompt=prompt)["text"]
 
 
@@ -385,3 +387,26 @@ def test_an_agent_loads_it_over_mcp(lit: Engine) -> None:
             client.call("load_handoff", project=SHOP, budget=5)
         assert refused.value.code == "BUDGET_TOO_SMALL"
     assert receipts(lit)[0]["caller"].startswith("client:")
+
+
+def test_what_a_record_rests_on_and_git_have_changed_since(lit: Engine, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "shop")
+    then = repository.commit("first", **{"parser.py": "one"})
+    session = lit.start("sleep", "300", cwd=str(repository.folder))["id"]
+    lit.call("end_session", session=session, constraints=["leave parser.py as it is"], warnings=["mind the step"])
+    fresh = lit.call("load_handoff", session=session)
+    assert "stale" not in fresh["text"]
+    assert "Changed since" not in fresh["text"]
+    now = repository.commit("second", **{"parser.py": "two"})
+    text = lit.call("load_handoff", session=session)["text"]
+    assert re.search(r"^\| r\w+ \(stale: parser.py has changed since\): leave parser.py as it is$", text, re.M)
+    assert f"| git HEAD: was {then}, is {now}" in text
+    assert len(re.findall("stale", text)) == 1
+
+
+def test_many_at_once_get_a_packet_and_a_receipt_each(lit: Engine) -> None:
+    ended(lit, **EVERYTHING)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: load(lit, prompt="dates"), range(40)))
+    assert len({one["packet"] for one in found}) == 40
+    assert {one["packet"] for one in receipts(lit)} == {one["packet"] for one in found}
