@@ -33,7 +33,7 @@ async def load_handoff(conversation: Conversation, request: Request) -> Answer:
     what is needed; NOT_FOUND.
     """
     found = await conversation.operate("load_handoff", **given(request), folder=conversation.client.cwd)
-    return Answer({name: found[name] for name in Loaded.model_fields}, found["text"])
+    return Answer({name: found[name] for name in (*Loaded.model_fields, "before", "bytes", "shortened")}, found["text"])
 
 
 LOAD_HANDOFF = Tool(
