@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -177,9 +178,12 @@ async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
 async def list_records(call: Call, request: ListRecords) -> Records:
     """List what was kept, the newest first: of the project of the caller's folder, and what holds everywhere.
 
-    Those in force, unless another state is asked for. To find something by its words: recall.
+    Those in force, unless another state is asked for, and without what was only inferred, unless that source is asked for. To
+    find something by its words: recall.
     """
     wanted, project = await _filter(call, request)
+    if request.source is None:
+        wanted = replace(wanted, sources=tuple(one for one in Source if one is not Source.INFERRED))
     found = await call.app.memory.list(wanted, request.limit, request.offset)
     return Records(records=await view_records(call, found.records), total=found.total, **await _place(call, project))
 
