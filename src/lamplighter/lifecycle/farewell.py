@@ -26,6 +26,7 @@ from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.repositories import Repositories
 from lamplighter.lifecycle.repository import Changes
@@ -103,9 +104,9 @@ class Farewell:
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
-        return await self.handing.prepare(
-            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
-        )
+        known = session.project_id
+        project = Project(known, session.project) if known else await asyncio.to_thread(identity_of, session.cwd)
+        return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
 
     async def _summary(
         self,
@@ -153,7 +154,7 @@ class Farewell:
         head = session.facts.get("head")
         if head is None:
             return None
-        return await self.repositories.changes(session.cwd, head, started_at=session.started_at)
+        return await self.repositories.changes(session.cwd, head, started_at=session.created_at)
 
     async def _last_lines(self, session: Session) -> list[str]:
         """What its screen shows; of one without a terminal, the end of what it printed."""

@@ -128,11 +128,9 @@ async def prepared(
         source = Source.END_SESSION
     else:
         source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
-    project = session.project_id
+    project = await call.app.projects.of_session(session)
     if draft.project:
-        named = await call.app.projects.resolve(draft.project, session.cwd, new=True)
-        await call.app.store.write(lambda db: named.see(db, call.app.clock.now()))
-        project = named.id
+        project = await call.app.projects.resolve(draft.project, session.cwd, new=True)
     return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
 
 

@@ -380,12 +380,12 @@ def test_a_handoff_is_kept_on_both(shared: Engine, client: McpClient) -> None:
             blocker="no key",
             urgency="high",
         )
-        assert (done["urgency"], done["withheld"], done["context_summary"]) == ("high", 1, "the pump is off ")
+        assert (done["urgency"], done["withheld"], done["context_summary"]) == ("high", 1, "the pump is off")
         given = client.call("get_session_summary", session_id=giving)["notes"]
         taken = other.call("get_session_summary", session_id=receiving)["notes"]
         assert [note["id"] for note in (*given, *taken)] == done["notes"]
         assert giving in taken[0]["text"]
-        assert "urgency high; context: the pump is off; blocker: no key" in taken[0]["text"].replace("off ;", "off;")
+        assert "urgency high; context: the pump is off; blocker: no key" in taken[0]["text"]
         assert "1234" not in json.dumps([given, taken])
         close(other, receiving)
         error = refused(client, "agent_handoff", from_session_id=giving, to_session_id=receiving)
