@@ -141,7 +141,7 @@ class ListRecords(_Wanted):
 
 class Records(Result):
     records: list[RecordView]
-    total: int = Field(description="how many there are, of which these are some")
+    total: int = Field(description="how many there are, of which these are some; of a search 1000 means that or more")
     project: str | None = Field(
         description="the project that was looked in, beside what holds everywhere; none for all, or none"
     )
