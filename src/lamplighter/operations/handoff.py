@@ -155,4 +155,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
             "there is nothing to hand off",
             "give at least a checkpoint: where the work stands, in a sentence or two",
         )
-    return HandoffView.of(await call.app.handing.store(found))
+    stored = await call.app.handing.store(found)
+    if session.logical:
+        await call.app.logical.speak(session, call.caller, "renewed")
+    return HandoffView.of(stored)
