@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from lamplighter.domain.name import make_id
+from lamplighter.domain.name import ID_LENGTH, make_id
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -63,6 +63,8 @@ KEPT_AS: dict[RecordType, tuple[str, int]] = {
 """Category and importance of each type, unless they are given."""
 CATEGORIES = ("preference", "lesson", "context", "relationship", "general")
 LONGEST = 20_000
+WHOLE_ID = 1 + ID_LENGTH + 2
+"""Characters of an id of `new_id`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,15 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Nature:
+    """What kind of record takes the place of another. None: as that was."""
+
+    type: RecordType | None = None
+    category: str | None = None
+    importance: int | None = None
+
+
+@dataclass(frozen=True)
 class Kept:
     """What came of storing: a record for each item, which of them are new, and what was taken out of their texts."""
 
@@ -153,10 +162,11 @@ class Memory:
         return await self._change(write)
 
     async def supersede(
-        self, word: str, content: str, type: RecordType | None, caller: Caller, key: str, folder: str | None
+        self, word: str, content: str | None, nature: Nature, caller: Caller, key: str, folder: str | None
     ) -> Kept:
-        """A new record that names the old one, and is of its project; of another type when one is given."""
-        item = Item(content, type or RecordType.NOTE)
+        """A new record that names the old one, and is of its project; with the same text when none is given."""
+        known = await self.fleet.store.get(lambda db: find(db, word)) if content is None else None
+        item = Item(known.content if known else content or "", nature.type or RecordType.NOTE)
         (draft,), redacted, withheld = await asyncio.to_thread(_prepared, [item], caller, None, folder)
         now = self.fleet.clock.now()
 
@@ -168,7 +178,7 @@ class Memory:
             check_record(caller, old)
             if not old.active:
                 raise _not_active(old, RecordState.SUPERSEDED)
-            made = replace(_like(draft, old, type), id=new_id("r", now), created_at=now, supersedes=old.id)
+            made = replace(_like(draft, old, nature), id=new_id("r", now), created_at=now, supersedes=old.id)
             records.insert(db, made)
             records.close(db, old.id, RecordState.SUPERSEDED, now, caller.name, superseded_by=made.id)
             events.append(db, now, caller.session, caller.name, "superseded", records=[old.id], by_record=made.id)
@@ -240,10 +250,16 @@ def _get(db: sqlite3.Connection, record: str) -> Record:
     return found
 
 
-def _like(draft: Record, old: Record, type: RecordType | None) -> Record:
-    if type is None or type is old.type:
+def _like(draft: Record, old: Record, nature: Nature) -> Record:
+    if nature.type is None or nature.type is old.type:
         draft = replace(draft, type=old.type, category=old.category, importance=old.importance)
-    return replace(draft, project=old.project)
+    return replace(
+        draft,
+        project=old.project,
+        category=nature.category or draft.category,
+        importance=nature.importance or draft.importance,
+        evidence=old.evidence if draft.content == old.content else draft.evidence,
+    )
 
 
 def _not_active(record: Record, wanted: RecordState) -> ConflictError:
