@@ -17,7 +17,7 @@ from bench.table import Row, Sample, Target
 from lamplighter.domain.record import KEPT_AS, Record, RecordState, RecordType, Source
 from lamplighter.store import records
 
-_PROJECT = "bench"
+PROJECT = "bench"
 _CONSTRAINTS = 20
 _BOUND = 30.0
 _VOCABULARY = 5_000
@@ -27,8 +27,8 @@ _PROMPT = "why does word700 fail when word1200 and word33 are at word2500"
 def measure(scale: Scale) -> Iterator[Row]:
     with lamps() as ours:
         session = ours.start("sleep", "600")["id"]
-        ours.warm.call("hand_off", session=session, checkpoint="where the work stands", project=_PROJECT)
-        _fill(ours, scale.records)
+        ours.warm.call("hand_off", session=session, checkpoint="where the work stands", project=PROJECT)
+        fill(ours, scale.records)
         plain: list[float] = []
         fitting: list[float] = []
         for _ in range(scale.packets):
@@ -41,12 +41,12 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 def _timed(ours: Lamps, **arguments: str) -> float:
     began = time.perf_counter()
-    ours.warm.ask("load_handoff", project=_PROJECT, **arguments)
+    ours.warm.ask("load_handoff", project=PROJECT, **arguments)
     ours.warm.line()
     return (time.perf_counter() - began) * 1000
 
 
-def _fill(ours: Lamps, count: int) -> None:
+def fill(ours: Lamps, count: int) -> None:
     chance, words = random.Random(1), [f"word{number}" for number in range(_VOCABULARY)]
     weights = list(accumulate(1 / (number + 1) for number in range(_VOCABULARY)))  # few words are in most texts
     kinds = [kind for kind in RecordType if kind is not RecordType.CONSTRAINT]
@@ -68,6 +68,6 @@ def _record(number: int, kind: RecordType, state: RecordState, text: str) -> Rec
         created_at=1_700_000_000.0 + number,
         by="bench",
         source=Source.AGENT,
-        project=_PROJECT,
+        project=PROJECT,
         state=state,
     )
