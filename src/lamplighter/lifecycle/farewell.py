@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
@@ -23,6 +21,7 @@ from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
+from lamplighter.lifecycle import transcripts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
@@ -112,7 +111,7 @@ class Farewell:
     async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
         named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
         said, changes, screen = await asyncio.gather(
-            self._patiently(self._transcript(session, until, named), session, None),
+            self._patiently(transcripts.of_session(session, until, named), session, None),
             self._patiently(self._changes(session), session, None),
             self._patiently(self._last_lines(session), session, cast("list[str]", [])),
         )
@@ -144,26 +143,6 @@ class Farewell:
             memory=usage.get("memory"),
         )
         return cast("dict[str, Any]", await asyncio.to_thread(redact_document, summary))
-
-    async def _transcript(self, session: Session, until: float, named: str | None) -> Transcript | None:
-        """The agent's own, where it says that it is, or where such an agent keeps it."""
-        if named is None and session.agent not in transcript.READERS:
-            return None
-        where = transcript.Where(
-            home=os.path.expanduser("~"),
-            cwd=session.cwd,
-            started_at=session.started_at or session.created_at,
-            ended_at=until,
-            command=session.command,
-            environment=session.facts.get("places", {}),
-            pids=(session.main.pid,) if session.main else (),
-        )
-
-        def read() -> Transcript | None:
-            path = named or transcript.find(session.agent, where)
-            return transcript.read(path) if path else None
-
-        return await asyncio.to_thread(read)
 
     async def _changes(self, session: Session) -> Changes | None:
         """Only of one that was there when it started: what was changed before it is not its work."""
