@@ -98,6 +98,11 @@ def test_a_cleanup_takes_it_and_waiting_ends_with_it(timed: Timed) -> None:
     clock.advance(HOUR)
     plan = lit.call("cleanup_sessions", selection="idle,driver:logical")
     assert [row["id"] for row in plan["rows"]] == [session]
+    lit.call("hand_off", session=session, checkpoint="at it again")
+    applied = lit.call("cleanup_sessions", apply=plan["plan"])
+    assert [row["outcome"] for row in applied["rows"]] == ["skipped"]
+    clock.advance(HOUR)
+    plan = lit.call("cleanup_sessions", selection="idle,driver:logical")
     applied = lit.call("cleanup_sessions", apply=plan["plan"])
     assert [row["outcome"] for row in applied["rows"]] == ["ended"]
     assert lit.call("wait_session", session=session, until="ended", timeout="5s")["met"] == "ended"

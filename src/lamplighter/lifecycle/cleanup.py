@@ -316,7 +316,6 @@ class Cleanup:
 
 
 def sighting(found: Assessment) -> Sighting:
-    lease = found.session.lease
     return Sighting(
         name=found.session.name,
         verdict=found.verdict,
@@ -327,7 +326,7 @@ def sighting(found: Assessment) -> Sighting:
         active=found.active,
         attached=found.attached,
         output=found.reading.offset if found.reading else 0,
-        input=found.reading.last_input if found.reading else lease.spoke.wall if lease else 0.0,
+        input=found.reading.last_input if found.reading else 0.0,
     )
 
 

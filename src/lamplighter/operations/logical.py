@@ -63,6 +63,7 @@ class LogicalView(Result):
     spoke_at: str | None = Field(description="when it last spoke")
     ended_at: str | None
     seconds: float = Field(description="how long it has been, or was, there")
+    lease: float = Field(description="seconds that it counts as alive after each word")
     lease_left: float | None = Field(description="seconds that it counts as alive without another word")
     how: str | None
     by: str | None = Field(description="who ended it")
@@ -99,7 +100,7 @@ async def start_logical(call: Call, request: StartLogical) -> LogicalView:
 
 
 class GetLogical(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="its id")
 
 
 @operation(command=None, group="sessions")
@@ -109,7 +110,7 @@ async def get_logical(call: Call, request: GetLogical) -> LogicalView:
 
 
 class CloseLogical(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="its id")
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
     epitaph: str | None = Field(default=None, max_length=1200, description="a last word, kept with the session")
     policy: Policy | None = Field(default=None, description="whether somebody may go on from here")
@@ -167,14 +168,16 @@ async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Ses
 # -- views
 
 
-async def find_logical(call: Call, word: str) -> Session:
-    """NOT_FOUND for a session that is none of these."""
-    found = await call.app.find(word)
-    if not found.logical:
+async def find_logical(call: Call, identifier: str) -> Session:
+    """By its whole id alone: whoever tells of itself knows it, and no other is meant by mistake."""
+    lamp = call.app.fleet.lamps.get(identifier)
+    found = lamp.session if lamp else await call.app.store.get(lambda db: sessions.get(db, identifier))
+    if found is None or not found.logical:
+        what = "there is none of this id" if found is None else "it has processes here"
         raise MissingError(
             Code.NOT_FOUND,
-            f"{found.name} ({found.id}) is no session of an agent that tells of itself: it has processes here",
-            "lamp show says what it is, lamp end ends it",
+            f"{identifier[:60]!a} is no session of an agent that tells of itself: {what}",
+            "give its whole id, as it was told when the session began",
         )
     return found
 
@@ -207,6 +210,7 @@ def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record]
         spoke_at=moment(lease.spoke.wall) if lease else None,
         ended_at=moment(session.ended_at),
         seconds=round(max(0.0, end - session.created_at), 3),
+        lease=lease.seconds if lease else 0.0,
         lease_left=round(lease.left(call.app.fleet.moment()), 3) if lease and session.alive else None,
         how=ending.how.value if ending else None,
         by=ending.by if ending else None,

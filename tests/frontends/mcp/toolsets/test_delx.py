@@ -142,7 +142,8 @@ def _without_refusals(dump: str) -> list[str]:
 
 def test_what_is_no_session_of_these_is_not_found(shared: Engine, client: McpClient) -> None:
     other = shared.start("cat")["id"]
-    for word in (other, "nothere", "../../etc"):
+    session = begin(client, "exact")
+    for word in (other, "nothere", "../../etc", session[:-1], "exact", session.upper(), f" {session}"):
         assert refused(client, "close_session", session_id=word).code == "NOT_FOUND"
         assert refused(client, "get_session_summary", session_id=word).code == "NOT_FOUND"
     assert shared.show(other)["state"] == "running"

@@ -48,7 +48,7 @@ async def start_session(conversation: Conversation, request: StartSession) -> An
         "session_id": made["id"],
         "agent_id": request.agent_id,
         "name": made["name"],
-        "lease_seconds": made["lease_left"],
+        "lease_seconds": made["lease"],
     }
     return Answer(structured, f"{made['id']} is active; close_session ends it")
 
