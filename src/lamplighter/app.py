@@ -12,12 +12,15 @@ from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.adoption import Adoption
 from lamplighter.lifecycle.approvals import Approvals
 from lamplighter.lifecycle.archive import Archive
+from lamplighter.lifecycle.booting import Booting
 from lamplighter.lifecycle.callers import Callers
+from lamplighter.lifecycle.captures import Captures
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
+from lamplighter.lifecycle.guests import Guests
 from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
@@ -88,6 +91,9 @@ class App:
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
+        self.guests = Guests(self.fleet, self.logical)
+        self.captures = Captures(self.fleet)
+        self.booting = Booting(self.fleet, self.packing)
         self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)

@@ -38,6 +38,7 @@ class Settings:
     lease: float = 86400.0
     sessions_per_owner: int | None = None
     http_port: int | None = 5267
+    boot_folders: tuple[str, ...] = ()
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
     agents: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
 
@@ -110,6 +111,18 @@ def _port(name: str, value: Any) -> int | None:
     return int(text)
 
 
+def _folders(name: str, value: Any) -> tuple[str, ...]:
+    """A list of folders; in the environment with colons between them."""
+    given = [each for each in value.split(":") if each] if isinstance(value, str) else value
+    folders = cast("list[Any]", given) if isinstance(given, list) else [None]
+    found = [os.path.expanduser(each) if isinstance(each, str) else "" for each in folders]
+    if not all(os.path.isabs(each) and "\0" not in each for each in found):
+        raise InputError(
+            Code.BAD_INPUT, f"{name} is {value!r}", f'give a list of folders, each in full: {name} = ["/home/me/notes"]'
+        )
+    return tuple(os.path.normpath(each) for each in found)
+
+
 def _limits(name: str, value: Any) -> dict[Kind, Limits]:
     """A table for each kind: [limits.cron] with idle_limit, max_age and max_memory."""
     kinds = [kind.value for kind in Kind]
@@ -178,6 +191,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "lease": lambda name, value: positive_duration(value, name),
     "sessions_per_owner": _number(int, 1),
     "http_port": _port,
+    "boot_folders": _folders,
     "limits": _limits,
     "agents": _agents,
 }

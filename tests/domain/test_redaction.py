@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamplighter.domain.name import make_id
-from lamplighter.domain.record import new_id
+from lamplighter.domain.record import Ids
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.token import make_secret
 
@@ -128,7 +128,7 @@ INNOCENT = (
     "PWD=/work/trees/main and password_file=/run/secrets/db and private_key: ~/.ssh/id_ed25519",
     "task-runner-for-all-of-these-things, disk-9f86d081884c7d659a2feaa0c55ad015, risk-assessment-for-everybody-in-2026",
     "sk-learn-contrib-with-a-long-name and sk-proj-name-of-a-long-project-that-is-here",
-    "glpat-xxxxxxxxxxxxxxxxxxxx, ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx and sk-ant-api-key-goes-here-please",
+    "glpat-xxxxxxxxxxxxxxxxxxxx, ghp_xxxxxxxxxxxxxxxx and sk-ant-api-key-goes-here-please",
     "The file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----.",
     "aws: the key rotation landed in 3f786850e387550fdabbc936eba24d1c5a3d2b1f",
     '"integrity": "sha512-' + "aB3+" * 21 + 'Zw=="',
@@ -221,7 +221,7 @@ _IDS = st.one_of(
     st.text(_HEX, min_size=7, max_size=12),
     st.text(_HEX, min_size=64, max_size=64),
     st.floats(1.8e9, 1.9e9).map(lambda now: make_id(now, "")),
-    st.floats(1.8e9, 1.9e9).map(lambda now: new_id("r", now)),
+    st.floats(1.8e9, 1.9e9).map(lambda now: Ids().new("r", now)),
     st.text("äöüßé日本語кот", min_size=1, max_size=9),
 )
 

@@ -124,6 +124,26 @@ def test_it_ends_when_its_lease_runs_out(timed: Timed) -> None:
     assert [lit.show(one)["state"] for one in (longer, protected)] == ["running", "running"]
 
 
+def test_a_handoff_renews_its_lease(timed: Timed) -> None:
+    lit, clock = timed
+    session, silent = begin(lit), begin(lit, "silent")
+    clock.advance(20 * HOUR)
+    lit.call("hand_off", session=session, checkpoint="half way")
+    clock.advance(5 * HOUR)
+    assert wait_until(lambda: lit.show(silent)["state"] == "ended", 20)
+    assert lit.show(session)["state"] == "running"
+
+
+def test_it_is_gone_on_from_as_any_other_is(lit: Engine) -> None:
+    session = begin(lit)
+    lit.call("end_session", session=session, checkpoint="the pump is off", succession_policy="successor_required")
+    assert [row["session"] for row in lit.call("list_handoffs", waiting=True)["handoffs"]] == [session]
+    after = lit.start("cat", from_session=session)["id"]
+    assert [one["id"] for one in lit.call("get_lineage", session=session)["generations"]] == [session, after]
+    assert lit.call("list_handoffs", waiting=True)["handoffs"] == []
+    lit.call("kill_session", session=after, force=True, grace="0s")
+
+
 def test_a_restart_and_a_reboot_do_not_end_it(timed: Timed) -> None:
     lit, clock = timed
     session = begin(lit)

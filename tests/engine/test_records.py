@@ -292,7 +292,7 @@ def test_an_agent_cannot_close_what_the_operator_stored(lit: Engine) -> None:
 def test_an_inferred_note_becomes_a_constraint_when_it_is_confirmed(lit: Engine, tmp_path: Path) -> None:
     session = lit.start("sh", "-c", "echo never touch the vendored lexer; exit 3", cwd=str(tmp_path))["id"]
     lit.call("wait_session", session=session, until="ended", timeout="30s")
-    found = lit.call("list_records", folder=str(tmp_path))["records"]
+    found = lit.call("list_records", source="inferred", folder=str(tmp_path))["records"]
     notes = [record for record in found if record["source"] == "inferred"]
     assert notes
     assert all(record["type"] != "constraint" for record in notes)

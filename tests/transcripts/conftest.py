@@ -36,7 +36,7 @@ def said() -> Callable[[Transcript | None], dict[str, Any]]:
     def plain(found: Transcript | None) -> dict[str, Any]:
         assert found is not None
         document = json.loads(json.dumps(asdict(found)))
-        del document["path"]
+        del document["path"], document["said"]
         return document
 
     return plain

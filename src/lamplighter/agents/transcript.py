@@ -29,7 +29,8 @@ _MOST_FILES = 2000
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """`messages` counts by role, and `at_least` says that the beginning was not read. `todos` are those that are not done.
-    `running` is the tool that was at work when the transcript stopped. `tokens` by kind: input, output, cached."""
+    `running` is the tool that was at work when the transcript stopped. `tokens` by kind: input, output, cached. `said` are the
+    messages that were read, each within bounds."""
 
     agent: str
     path: str
@@ -43,6 +44,7 @@ class Transcript:
     tokens: dict[str, int] = field(default_factory=dict[str, int])
     running: str | None = None
     last_at: float | None = None
+    said: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ def told(agent: str, path: str, course: Course, *, at_least: bool) -> Transcript
         tokens=course.tokens,
         running=course.at_work,
         last_at=course.last_at,
+        said=tuple(course.messages.values()),
     )
 
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
-from lamplighter.domain.record import Source
+from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
+from lamplighter.lifecycle import transcripts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
@@ -71,14 +70,30 @@ class Farewell:
         self.repositories = Repositories(fleet.settings.home.run)
 
     async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
-        """Before the end is recorded."""
+        """Before the end is recorded. A fault in it costs the account, never the record of the end."""
         given = await self._given(session)
         seen = await self._look(session, ending.at, given)
-        inferred = None
-        if not any(handoff.ending and handoff.records for handoff in given):
-            inferred = await self._infer(session, ending, seen)
+        try:
+            return await self._parting(session, ending, given, seen, usage)
+        except Exception:
+            log.exception("%s: its last account says only how it ended", session.id)
+            return self._bare(session, ending, given)
+
+    async def _parting(
+        self, session: Session, ending: Ending, given: list[Handoff], seen: _Seen, usage: Mapping[str, Any]
+    ) -> Parting:
+        inferred = None if _was_told(given) else await self._infer(session, ending, seen)
         summary = await self._summary(session, ending, given, inferred, seen, usage)
         return Parting(self.handing, session.id, summary, inferred)
+
+    def _bare(self, session: Session, ending: Ending, given: list[Handoff]) -> Parting:
+        """With nothing in it that would have to be looked through for secrets."""
+        draft, basis = infer(session, replace(ending, reason=""))
+        project = Project(session.project_id or session.cwd, session.project)
+        evidence = tuple(NO_EVIDENCE for _ in draft.items())
+        inferred = Prepared(draft, session, project, DAEMON.name, Source.INFERRED, True, basis, evidence, 0, 0)
+        summary = summarise(session, replace(ending, reason=""), handoff=_together(given, inferred))
+        return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred)
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""
@@ -96,7 +111,7 @@ class Farewell:
     async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
         named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
         said, changes, screen = await asyncio.gather(
-            self._patiently(self._transcript(session, until, named), session, None),
+            self._patiently(transcripts.of_session(session, until, named), session, None),
             self._patiently(self._changes(session), session, None),
             self._patiently(self._last_lines(session), session, cast("list[str]", [])),
         )
@@ -129,26 +144,6 @@ class Farewell:
         )
         return cast("dict[str, Any]", await asyncio.to_thread(redact_document, summary))
 
-    async def _transcript(self, session: Session, until: float, named: str | None) -> Transcript | None:
-        """The agent's own, where it says that it is, or where such an agent keeps it."""
-        if named is None and session.agent not in transcript.READERS:
-            return None
-        where = transcript.Where(
-            home=os.path.expanduser("~"),
-            cwd=session.cwd,
-            started_at=session.started_at or session.created_at,
-            ended_at=until,
-            command=session.command,
-            environment=session.facts.get("places", {}),
-            pids=(session.main.pid,) if session.main else (),
-        )
-
-        def read() -> Transcript | None:
-            path = named or transcript.find(session.agent, where)
-            return transcript.read(path) if path else None
-
-        return await asyncio.to_thread(read)
-
     async def _changes(self, session: Session) -> Changes | None:
         """Only of one that was there when it started: what was changed before it is not its work."""
         head = session.facts.get("head")
@@ -173,6 +168,11 @@ class Farewell:
         except Exception:
             log.exception("%s: a part of its last account is left out", session.id)
             return otherwise
+
+
+def _was_told(given: list[Handoff]) -> bool:
+    """Whether somebody said at its end what it leaves."""
+    return any(handoff.ending and handoff.records for handoff in given)
 
 
 def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None:

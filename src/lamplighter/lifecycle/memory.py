@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lamplighter.domain.permission import Caller, Rank, check_record
-from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source, new_id
+from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.wording import Query, storable
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
@@ -45,6 +45,15 @@ class Item:
     importance: int | None = None
     files: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What kind of record takes the place of another. None: as that was."""
+
+    type: RecordType | None = None
+    category: str | None = None
+    importance: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,12 +99,10 @@ class Memory:
                 return Kept([_get(db, one) for one in before["records"]], before["new"], redacted, withheld)
             kept: list[Record] = []
             new: list[str] = []
-            last = ""
             for draft in drafts:
                 same = records.in_force(db, draft.project, draft.type, draft.content)
                 if same is None:
-                    last = new_id("r", now, last)
-                    same = replace(draft, id=last, created_at=now)
+                    same = replace(draft, id=self.fleet.ids.new("r", now), created_at=now)
                     records.insert(db, same)
                     new.append(same.id)
                 kept.append(same)
@@ -153,10 +160,11 @@ class Memory:
         return await self._change(write)
 
     async def supersede(
-        self, word: str, content: str, type: RecordType | None, caller: Caller, key: str, folder: str | None
+        self, word: str, content: str | None, nature: Nature, caller: Caller, key: str, folder: str | None
     ) -> Kept:
-        """A new record that names the old one, and is of its project; of another type when one is given."""
-        item = Item(content, type or RecordType.NOTE)
+        """A new record that names the old one, and is of its project; with the same text when none is given."""
+        known = await self.fleet.store.get(lambda db: find(db, word)) if content is None else None
+        item = Item(known.content if known else content or "", nature.type or RecordType.NOTE)
         (draft,), redacted, withheld = await asyncio.to_thread(_prepared, [item], caller, None, folder)
         now = self.fleet.clock.now()
 
@@ -168,7 +176,9 @@ class Memory:
             check_record(caller, old)
             if not old.active:
                 raise _not_active(old, RecordState.SUPERSEDED)
-            made = replace(_like(draft, old, type), id=new_id("r", now), created_at=now, supersedes=old.id)
+            made = replace(
+                _like(draft, old, nature), id=self.fleet.ids.new("r", now), created_at=now, supersedes=old.id
+            )
             records.insert(db, made)
             records.close(db, old.id, RecordState.SUPERSEDED, now, caller.name, superseded_by=made.id)
             events.append(db, now, caller.session, caller.name, "superseded", records=[old.id], by_record=made.id)
@@ -240,10 +250,16 @@ def _get(db: sqlite3.Connection, record: str) -> Record:
     return found
 
 
-def _like(draft: Record, old: Record, type: RecordType | None) -> Record:
-    if type is None or type is old.type:
+def _like(draft: Record, old: Record, nature: Nature) -> Record:
+    if nature.type is None or nature.type is old.type:
         draft = replace(draft, type=old.type, category=old.category, importance=old.importance)
-    return replace(draft, project=old.project)
+    return replace(
+        draft,
+        project=old.project,
+        category=nature.category or draft.category,
+        importance=nature.importance or draft.importance,
+        evidence=old.evidence if draft.content == old.content else draft.evidence,
+    )
 
 
 def _not_active(record: Record, wanted: RecordState) -> ConflictError:

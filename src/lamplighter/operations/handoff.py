@@ -118,15 +118,16 @@ class HandOff(HandoffFields):
 
 
 async def prepared(
-    call: Call, request: HandoffFields, session: Session, reason: str, *, ending: bool
+    call: Call, request: HandoffFields, session: Session, reason: str, *, ending: bool, source: Source | None = None
 ) -> Prepared | None:
-    """The hand-off of a request, ready to be written; None when it hands over nothing."""
+    """The hand-off of a request, ready to be written; None when it hands over nothing. `source`: when it is another than how it
+    comes would say."""
     draft = request.draft(reason)
     if not draft:
         return None
-    if ending:
+    if source is None and ending:
         source = Source.END_SESSION
-    else:
+    elif source is None:
         source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
     project = await call.app.projects.of_session(session)
     if draft.project:
@@ -155,4 +156,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
             "there is nothing to hand off",
             "give at least a checkpoint: where the work stands, in a sentence or two",
         )
-    return HandoffView.of(await call.app.handing.store(found))
+    stored = await call.app.handing.store(found)
+    if session.logical:
+        await call.app.logical.speak(session, call.caller, "renewed")
+    return HandoffView.of(stored)

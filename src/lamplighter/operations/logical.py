@@ -82,7 +82,7 @@ async def start_logical(call: Call, request: StartLogical) -> LogicalView:
     await call.app.allowed(call.caller, Act.START)
     session = await call.app.logical.start(
         Announcement(
-            name=request.name,
+            name=(await asyncio.to_thread(redact, request.name)).text,
             kind=request.kind,
             agent=request.agent or own_program(call.app, call.caller) or "generic",
             cwd=request.cwd,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.record import LONGEST, RecordState, RecordType, Source
 from lamplighter.domain.wording import query, storable
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.memory import Item
+from lamplighter.lifecycle.memory import Item, Nature
 from lamplighter.lifecycle.projects import Project
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
@@ -177,9 +178,12 @@ async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
 async def list_records(call: Call, request: ListRecords) -> Records:
     """List what was kept, the newest first: of the project of the caller's folder, and what holds everywhere.
 
-    Those in force, unless another state is asked for. To find something by its words: recall.
+    Those in force, unless another state is asked for, and without what was only inferred, unless that source is asked for. To
+    find something by its words: recall.
     """
     wanted, project = await _filter(call, request)
+    if request.source is None:
+        wanted = replace(wanted, sources=tuple(one for one in Source if one is not Source.INFERRED))
     found = await call.app.memory.list(wanted, request.limit, request.offset)
     return Records(records=await view_records(call, found.records), total=found.total, **await _place(call, project))
 
@@ -240,6 +244,8 @@ class UpdateRecord(Request):
     )
     content: Text | None = Field(default=None, max_length=LONGEST, description="supersede: what holds instead")
     type: RecordType | None = Field(default=None, description="supersede: of another type than before")
+    category: Category | None = Field(default=None, description="supersede: in another category than before")
+    importance: int | None = Field(default=None, ge=1, le=10, description="supersede: more or less important")
     why: Text | None = Field(default=None, max_length=2000, description="resolve, forget: how, or why")
     hard: bool = Field(
         default=False, description="forget: really delete it, from the index and free pages too; the operator's alone"
@@ -281,7 +287,12 @@ async def update_record(call: Call, request: UpdateRecord) -> UpdatedRecords:
         return UpdatedRecords(records=[], erased=ids, pending=not done)
     if request.action == "supersede":
         kept = await call.app.memory.supersede(
-            request.records[0], request.content or "", request.type, call.caller, call.key, request.folder
+            request.records[0],
+            request.content,
+            Nature(request.type, request.category, request.importance),
+            call.caller,
+            call.key,
+            request.folder,
         )
         views = await view_records(call, kept.records, fresh=True)
         return UpdatedRecords(records=views, redacted=kept.redacted, withheld=kept.withheld)
@@ -293,11 +304,14 @@ async def update_record(call: Call, request: UpdateRecord) -> UpdatedRecords:
 def _check(request: UpdateRecord) -> None:
     """BAD_INPUT for what does not go with the action."""
     superseding = request.action == "supersede"
+    regraded = request.category is not None or request.importance is not None
     problems = (
         (superseding and len(request.records) > 1, "one record is superseded at a time"),
-        (superseding and not request.content, "what holds instead was not said"),
+        (superseding and not request.content and not regraded, "what holds instead was not said"),
+        (superseding and request.content == "", "the new text is empty"),
         (not superseding and request.content is not None, f"{request.action} takes no new text"),
         (not superseding and request.type is not None, f"{request.action} takes no type"),
+        (not superseding and regraded, f"{request.action} takes neither category nor importance"),
         (superseding and request.why is not None, "supersede takes no why: the new text says it"),
         (request.hard and request.action != "forget", f"{request.action} cannot be hard"),
     )

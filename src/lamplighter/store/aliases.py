@@ -44,6 +44,12 @@ def sharing(db: sqlite3.Connection, namespace: str, value: str, limit: int) -> l
     return [str(row[0]) for row in rows.fetchall()]
 
 
+def values_of(db: sqlite3.Connection, namespace: str, session: str) -> list[str]:
+    """All that a session is known by."""
+    rows = db.execute("SELECT value FROM aliases WHERE namespace = ? AND session = ?", (namespace, session)).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def find(db: sqlite3.Connection, namespace: str, value: str) -> str | None:
     """The id of the session that is known by this: the one that has it now, else the last that had."""
     row = db.execute(

@@ -247,6 +247,21 @@ MIGRATIONS: list[str] = [
     CREATE INDEX recoveries_session ON recoveries (session);
     CREATE INDEX recoveries_expires ON recoveries (expires_at);
     """,
+    """
+    CREATE TABLE captures (
+        id TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        at REAL NOT NULL,
+        by TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        key TEXT NOT NULL,
+        document TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX captures_key ON captures (key);
+    CREATE UNIQUE INDEX captures_said ON captures (session, digest);
+    CREATE INDEX captures_newest ON captures (session, at);
+    """,
 ]
 
 

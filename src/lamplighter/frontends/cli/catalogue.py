@@ -134,7 +134,7 @@ _PRINT_CONFIG = _option(
     None,
 )
 
-TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx")
+TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx", "rekindle")
 MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")

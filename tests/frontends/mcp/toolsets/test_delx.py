@@ -17,6 +17,7 @@ from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, inhabitant, outside
 from lamplighter.testing.processes import wait_until
+from lamplighter.testing.web import Web, web
 
 Timed = tuple[Engine, Clockwork]
 HOUR = 3600.0
@@ -302,6 +303,31 @@ def test_an_agent_in_a_session_owns_what_it_began_also_through_another_client(li
         assert lit.show(session)["parent"] == one.session
 
 
+def test_over_http_a_token_does_what_its_scopes_say_and_owns_what_it_began() -> None:
+    with engine(LAMPLIGHTER_HTTP_PORT="0") as lit:
+        path = "/mcp/delx"
+
+        def client(scope: str) -> Web:
+            made = web(lit, scope, scope.replace(",", "-"), LEGACY)
+            made.initialize(path)
+            return made
+
+        def ask(web: Web, tool: str, **arguments: Any) -> dict[str, Any]:
+            return web.call(tool, path, **arguments)["structuredContent"]
+
+        starting, whole = client("start"), client("start,end,records")
+        session = ask(starting, "start_session", agent_id="far")["session_id"]
+        assert ask(starting, "close_session", session_id=session)["error"]["code"] == "FORBIDDEN"
+        assert ask(starting, "get_session_summary", session_id=session)["error"]["code"] == "FORBIDDEN"
+        assert ask(whole, "resume_session", agent_id="far")["error"]["code"] == "NOT_FOUND"
+        assert ask(starting, "resume_session", agent_id="far")["session_id"] == session
+        own = ask(whole, "start_session", agent_id="far")["session_id"]
+        assert ask(whole, "agent_handoff", from_session_id=own, to_session_id=session)["to_session_id"] == session
+        assert ask(whole, "close_session", session_id=session)["error"]["code"] == "APPROVAL_NEEDED"
+        token = ask(whole, "close_session", session_id=own)["recovery_token"]
+        assert ask(starting, "resume_session", agent_id="far", recovery_token=token)["predecessor"] == own
+
+
 # -- tokens
 
 
@@ -392,6 +418,7 @@ def test_a_handoff_is_kept_on_both(shared: Engine, client: McpClient) -> None:
         assert error.code == "ENDED"
         successor = other.call("resume_session", agent_id="taker")
         assert successor["summary"]["notes"] == taken
+        assert "the pump is off" in successor["packet"]
 
 
 def test_a_handoff_to_itself_or_of_a_wrong_urgency_is_refused(client: McpClient) -> None:

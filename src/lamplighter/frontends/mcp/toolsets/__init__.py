@@ -18,6 +18,7 @@ TOOLSETS = {
     "openclaw": "lamplighter.frontends.mcp.toolsets.openclaw:TOOLSET",
     "kiro": "lamplighter.frontends.mcp.toolsets.kiro:TOOLSET",
     "tmux": "lamplighter.frontends.mcp.toolsets.tmux:TOOLSET",
+    "rekindle": "lamplighter.frontends.mcp.toolsets.rekindle:TOOLSET",
     "delx": "lamplighter.frontends.mcp.toolsets.delx:TOOLSET",
 }
 """Name → module and attribute."""

@@ -1,0 +1,39 @@
+"""The rekindle toolset: ten tools that hand a session's context to the next, on records, hand-offs and captures of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.errors import LampError
+from lamplighter.frontends.mcp.toolset import Toolset, as_text
+from lamplighter.frontends.mcp.toolsets.rekindle import captures, memories, sessions
+from lamplighter.frontends.mcp.wording import worded
+
+_WORDS = {
+    "handoff": "boot_report",
+    "end": "end_session",
+    "remember": "store_memory",
+    "recall": "search_memory",
+    "records": "list_memories",
+    "supersede": "update_memory",
+    "forget": "delete_memory",
+}
+
+
+def failure(error: LampError) -> tuple[str, dict[str, Any]]:
+    said = worded(error, _WORDS, implicit_approval=True)
+    return as_text(said), {"error": said.document()}
+
+
+TOOLSET = Toolset(
+    name="rekindle",
+    title="Lamplighter's rekindle tools",
+    instructions=(
+        "Carries what you know from one session to the next. At the start, boot_report: what the last session left, with every "
+        "constraint in force. On the way, store_memory for what should last and search_memory to find it. At the end, "
+        "end_session with a checkpoint: it stores what you hand over, and ends no process. capture_now keeps what your "
+        "transcript says at that moment."
+    ),
+    tools=(*sessions.TOOLS, *memories.TOOLS, *captures.TOOLS),
+    failure=failure,
+)

@@ -1,0 +1,110 @@
+"""Captures: keeping what a session's transcript says now, and reading it later. On no command line."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lamplighter.domain.capture import Capture, told
+from lamplighter.domain.permission import Act, Rank
+from lamplighter.errors import Code, ForbiddenError
+from lamplighter.operations.call import Call
+from lamplighter.operations.guests import Meant, own_session
+from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import moment
+
+_MOST = 200
+
+
+class CaptureView(Result):
+    """One capture, without what was said."""
+
+    id: str
+    session: str
+    at: str
+    by: str
+    reason: str
+    agent: str
+    transcript_path: str
+    message_count: int
+    at_least: bool = Field(description="the beginning of the transcript was not read")
+    left_out: int = Field(description="earlier messages that were counted and are not kept")
+    redacted: int = Field(description="secrets that were taken out before anything was stored")
+    withheld: int = Field(description="private passages that were not stored")
+
+
+class CaptureSession(Meant):
+    transcript_path: str | None = Field(default=None, min_length=1, max_length=4096, description="by default found")
+    reason: str = Field(default="", max_length=2000, description="why now")
+
+
+@operation(command=None, group="memory", changes=True, act=Act.HAND_OFF)
+async def capture_session(call: Call, request: CaptureSession) -> CaptureView:
+    """Keep what a session's transcript says now. Secrets of well-known forms are taken out; the same content is kept once."""
+    again = await call.app.captures.taken(call.key) if call.repeated else None
+    if again is not None:
+        return view_of(again)
+    session = await own_session(call, request.session, request.folder)
+    path = request.transcript_path
+    if path is not None and call.caller.rank is Rank.TOKEN:
+        raise ForbiddenError(
+            Code.FORBIDDEN,
+            f"{call.caller.name} may not name a file to be read: whoever has a token need not be a user of this machine",
+            "leave transcript_path out, and the session's own transcript is looked for",
+        )
+    return view_of(await call.app.captures.take(session, path, request.reason, call.caller, call.key))
+
+
+class ListCaptures(Request):
+    session: str | None = Field(default=None, min_length=1, max_length=200, description="only of this session")
+    limit: int = Field(default=_MOST, ge=1, le=_MOST, description="at most this many")
+
+
+class CapturesFound(Result):
+    captures: list[CaptureView] = Field(description="the newest first")
+    total: int
+
+
+@operation(command=None, group="memory")
+async def list_captures(call: Call, request: ListCaptures) -> CapturesFound:
+    """List what was captured, the newest first, without what was said."""
+    session = await call.app.guests.known(call.caller, request.session) if request.session is not None else None
+    found, total = await call.app.captures.newest(session.id if session else None, request.limit)
+    return CapturesFound(captures=[view_of(capture) for capture in found], total=total)
+
+
+class ReadCapture(Request):
+    id: str = Field(min_length=1, max_length=100, description="id of a capture, or the unique beginning of one")
+    mode: Literal["summary", "structured", "raw"] = Field(
+        default="structured", description="a few lines; everything that was made out; or what was said"
+    )
+
+
+class CaptureText(Result):
+    capture: CaptureView
+    text: str = Field(description="what the transcript said stands on lines that begin with |")
+
+
+@operation(command=None, group="memory")
+async def read_capture(call: Call, request: ReadCapture) -> CaptureText:
+    """Show what a transcript said when it was captured."""
+    found = await call.app.captures.find(request.id)
+    return CaptureText(capture=view_of(found), text=told(found, request.mode, moment))
+
+
+def view_of(capture: Capture) -> CaptureView:
+    return CaptureView(
+        id=capture.id,
+        session=capture.session,
+        at=moment(capture.at) or "",
+        by=capture.by,
+        reason=capture.reason,
+        agent=capture.document["agent"],
+        transcript_path=capture.path,
+        message_count=capture.message_count,
+        at_least=capture.document["at_least"],
+        left_out=capture.document["left_out"],
+        redacted=capture.redacted,
+        withheld=capture.withheld,
+    )
