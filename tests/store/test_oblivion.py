@@ -1,0 +1,76 @@
+"""Forgetting for good, on an SQLite that leaves what it deletes on free pages: no byte of it stays."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from lamplighter.domain.record import Record, RecordType, Source
+from lamplighter.store import oblivion, recall, records
+from lamplighter.store.migrations import migrate
+
+WORD = "xylophonequartz"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> sqlite3.Connection:
+    made = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    made.row_factory = sqlite3.Row
+    for setting in ("journal_mode = WAL", "secure_delete = OFF", "wal_autocheckpoint = 0"):
+        made.execute(f"PRAGMA {setting}")
+    migrate(made)
+    return made
+
+
+def keep(db: sqlite3.Connection, identifier: str, content: str) -> Record:
+    record = Record(identifier, RecordType.NOTE, content, "general", 5, 1.0, "operator", Source.OPERATOR)
+    records.insert(db, record)
+    return record
+
+
+def is_there(folder: Path) -> bool:
+    return any(WORD.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+def test_no_byte_is_left_once_it_is_scoured(db: sqlite3.Connection, tmp_path: Path) -> None:
+    for number in range(300):
+        keep(db, f"r{number:03}", f"filler {number} " * 30)
+    record = keep(db, "rx", f"the {WORD} is here — „so“")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("BEGIN")
+    oblivion.erase(db, record)
+    db.execute("COMMIT")
+    assert oblivion.is_due(db)
+    assert is_there(tmp_path), "the pages are not written anew yet"
+    assert oblivion.scour(db)
+    assert not oblivion.is_due(db)
+    assert not is_there(tmp_path)
+    assert recall.count(db, None, recall.Filter()) == 300
+    db.execute("INSERT INTO record_texts (record_texts) VALUES ('integrity-check')")
+
+
+def test_it_stays_due_while_somebody_else_reads(db: sqlite3.Connection, tmp_path: Path) -> None:
+    record = keep(db, "rx", f"the {WORD} is here")
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM records").fetchone()
+    oblivion.erase(db, record)
+    assert not oblivion.scour(db)
+    assert oblivion.is_due(db)
+    other.close()
+    assert oblivion.scour(db)
+    assert not is_there(tmp_path)
+
+
+def test_copies_of_the_text_go_and_what_only_looks_like_it_stays(db: sqlite3.Connection) -> None:
+    long, short = keep(db, "r1", 'the "blue" cupboard — here'), keep(db, "r2", "yes")
+    for key, text in (("a", long.content), ("b", f"before {long.content} after"), ("c", "yes"), ("d", "yesterday")):
+        kept = json.dumps({"told": [text]}, ensure_ascii=key == "a")
+        db.execute("INSERT INTO calls VALUES (?, 'o', 'c', 'd', 'done', ?, 1.0)", (key, kept))
+    oblivion.erase(db, long)
+    oblivion.erase(db, short)
+    found = {row["key"]: json.loads(row["result"])["told"][0] for row in db.execute("SELECT key, result FROM calls")}
+    assert found == {"a": "[forgotten]", "b": "before [forgotten] after", "c": "[forgotten]", "d": "yesterday"}
