@@ -16,7 +16,7 @@ from bench import machine
 from bench.scale import FULL, QUICK, TINY, Scale
 from bench.table import Row, Table
 
-NAMES = ("start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "mcp")
+NAMES = ("start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "recall", "mcp")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _INTRODUCTION = """# Benchmarks
 

@@ -36,6 +36,8 @@ class Scale:
     crowd_waves: int = 2
     records: int = 100_000  # in the store that packets are made from
     packets: int = 60
+    questions: int = 500
+    searches: int = 200
     seconds: float = 600.0  # for the whole run
 
 
@@ -66,6 +68,8 @@ QUICK = Scale(
     crowd_calls=20,
     crowd_waves=1,
     packets=20,
+    questions=500,
+    searches=50,
     seconds=90.0,
 )
 TINY = Scale(
@@ -97,5 +101,7 @@ TINY = Scale(
     crowd_waves=1,
     records=200,
     packets=2,
+    questions=1,
+    searches=1,
     seconds=90.0,
 )

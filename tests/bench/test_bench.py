@@ -31,7 +31,7 @@ def lines_of(*names: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "mcp"]
+    "name", ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "recall", "mcp"]
 )
 def test_each_measurement_makes_whole_lines(name: str) -> None:
     headings, *rows = lines_of(name)

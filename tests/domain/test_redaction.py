@@ -128,7 +128,7 @@ INNOCENT = (
     "PWD=/work/trees/main and password_file=/run/secrets/db and private_key: ~/.ssh/id_ed25519",
     "task-runner-for-all-of-these-things, disk-9f86d081884c7d659a2feaa0c55ad015, risk-assessment-for-everybody-in-2026",
     "sk-learn-contrib-with-a-long-name and sk-proj-name-of-a-long-project-that-is-here",
-    "glpat-xxxxxxxxxxxxxxxxxxxx, ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx and sk-ant-api-key-goes-here-please",
+    "glpat-xxxxxxxxxxxxxxxxxxxx, ghp_xxxxxxxxxxxxxxxx and sk-ant-api-key-goes-here-please",
     "The file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----.",
     "aws: the key rotation landed in 3f786850e387550fdabbc936eba24d1c5a3d2b1f",
     '"integrity": "sha512-' + "aB3+" * 21 + 'Zw=="',

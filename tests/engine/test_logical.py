@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,11 @@ from lamplighter.errors import LampError
 from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import wait_until
 
 HOUR = 3600.0
-MORTAL = str(Path(__file__).with_name("mortal"))
+_MANY = 30
 Timed = tuple[Engine, Clockwork]
 
 
@@ -124,6 +124,26 @@ def test_it_ends_when_its_lease_runs_out(timed: Timed) -> None:
     assert [lit.show(one)["state"] for one in (longer, protected)] == ["running", "running"]
 
 
+def test_a_handoff_renews_its_lease(timed: Timed) -> None:
+    lit, clock = timed
+    session, silent = begin(lit), begin(lit, "silent")
+    clock.advance(20 * HOUR)
+    lit.call("hand_off", session=session, checkpoint="half way")
+    clock.advance(5 * HOUR)
+    assert wait_until(lambda: lit.show(silent)["state"] == "ended", 20)
+    assert lit.show(session)["state"] == "running"
+
+
+def test_it_is_gone_on_from_as_any_other_is(lit: Engine) -> None:
+    session = begin(lit)
+    lit.call("end_session", session=session, checkpoint="the pump is off", succession_policy="successor_required")
+    assert [row["session"] for row in lit.call("list_handoffs", waiting=True)["handoffs"]] == [session]
+    after = lit.start("cat", from_session=session)["id"]
+    assert [one["id"] for one in lit.call("get_lineage", session=session)["generations"]] == [session, after]
+    assert lit.call("list_handoffs", waiting=True)["handoffs"] == []
+    lit.call("kill_session", session=after, force=True, grace="0s")
+
+
 def test_a_restart_and_a_reboot_do_not_end_it(timed: Timed) -> None:
     lit, clock = timed
     session = begin(lit)
@@ -149,21 +169,20 @@ def _is_down(lit: Engine) -> bool:
 
 
 @EVERY_STEP
-def test_the_daemon_dies_at_every_step(every: int) -> None:
+def test_the_daemon_dies_at_every_step(mortal: Engine, every: int) -> None:
     """Started once and ended once, whatever dies in between; a key asked again gets the same."""
-    with engine(PYTHONPATH=MORTAL) as lit:
-        lit.call("get_status")
-        for step in range(1, 16, every):
-            (lit.folder / "die-at").write_text(str(step))
-            arguments: dict[str, Any] = {"name": f"s{step}", "cwd": "/", "key": f"start-{step}"}
-            session = lit.call("start_logical", **arguments)["id"]
-            ended = lit.call("end_session", session=session, reason="done", key=f"end-{step}")
-            assert (ended["state"], ended["reason"]) == ("ended", "done")
-            (lit.folder / "die-at").unlink(missing_ok=True)
-            assert lit.call("start_logical", **arguments)["id"] == session
-            found = actions(lit, session)
-            assert [found.count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
-        assert lit.call("list_sessions")["sessions"] == []
+    mortal.call("get_status")
+    for death in deaths(mortal, 2 * every - 1):
+        death.arm()
+        arguments: dict[str, Any] = {"name": "s", "cwd": "/", "key": f"start-{death.number}"}
+        session = mortal.call("start_logical", **arguments)["id"]
+        ended = mortal.call("end_session", session=session, reason="done", key=f"end-{death.number}")
+        assert (ended["state"], ended["reason"]) == ("ended", "done")
+        assert mortal.call("start_logical", **arguments)["id"] == session
+        found = actions(mortal, session)
+        assert [found.count(action) for action in ("start", "end", "ended")] == [1, 1, 1]
+        assert ended["handoff"]["source"] == "inferred"
+    assert mortal.call("list_sessions")["sessions"] == []
 
 
 def test_an_owner_has_so_many_and_no_more() -> None:
@@ -190,14 +209,14 @@ def test_bad_input_changes_nothing(lit: Engine, arguments: dict[str, Any], code:
     assert lit.call("list_sessions")["sessions"] == []
 
 
-def test_a_hundred_begin_and_end_twice_at_once_while_the_daemon_dies(lit: Engine) -> None:
+def test_many_begin_and_end_twice_at_once_while_the_daemon_dies(lit: Engine) -> None:
     lit.call("get_status")
-    begun: dict[int, set[str]] = {number: set() for number in range(100)}
+    begun: dict[int, set[str]] = {number: set() for number in range(_MANY)}
     faults: list[Exception] = []
 
     def work(half: int) -> None:
         try:
-            for number in range(100):
+            for number in range(_MANY):
                 session = lit.call("start_logical", name="many", cwd="/", key=f"start-{number}")["id"]
                 begun[number].add(session)
                 lit.call("end_session", session=session, key=f"end-{number}-{half}", reason=f"by {half}")
@@ -207,7 +226,7 @@ def test_a_hundred_begin_and_end_twice_at_once_while_the_daemon_dies(lit: Engine
     threads = [threading.Thread(target=work, args=(half,)) for half in (0, 1)]
     for thread in threads:
         thread.start()
-    for enough in (20, 60):
+    for enough in (8, 20):
         assert wait_until(lambda least=enough: sum(map(bool, begun.values())) >= least, 60)
         lit.kill(lit.daemon())
     for thread in threads:
@@ -215,9 +234,9 @@ def test_a_hundred_begin_and_end_twice_at_once_while_the_daemon_dies(lit: Engine
     assert faults == []
     assert {len(found) for found in begun.values()} == {1}
     shown = lit.call("list_sessions", all=True)["sessions"]
-    assert (len(shown), {row["state"] for row in shown}) == (100, {"ended"})
+    assert (len(shown), {row["state"] for row in shown}) == (_MANY, {"ended"})
     ended = [event["session"] for event in lit.events() if event["action"] == "ended"]
-    assert (len(ended), len(set(ended))) == (100, 100)
+    assert (len(ended), len(set(ended))) == (_MANY, _MANY)
 
 
 def test_everything_goes_down_with_it(lit: Engine) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from lamplighter.domain.record import KEPT_AS, Evidence, Record, RecordState, Re
 from lamplighter.errors import Code, LampError
 from lamplighter.store import records
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.mcp_client import ToolError, outside
 from lamplighter.testing.processes import wait_until
+from lamplighter.testing.repository import Repository
 
 SHOP = "shop"
 EVERYTHING: dict[str, Any] = {
@@ -187,7 +190,7 @@ def test_what_makes_no_sense_is_refused(lit: Engine) -> None:
         {"budget": -1},
         {"budget": 10**7},
         {"prompt": ""},
-        {"prompt": " \n\t"},
+        {"prompt": " \n\t\0"},
         {"project": ""},
     ):
         with pytest.raises(LampError) as refused:
@@ -333,7 +336,7 @@ def test_what_fits_the_prompt_is_added_and_not_repeated(lit: Engine) -> None:
 
 
 def test_any_prompt_will_do(lit: Engine) -> None:
-    for prompt in ("!!!", "\x00", '"', "漢字かな", "🙂", "x" * 100_000, "NEAR(a b) OR"):
+    for prompt in ("!!!", "a\x00b", '"', "漢字かな", "🙂", "x" * 100_000, "NEAR(a b) OR"):
         assert "what fits the first prompt" in load(lit, prompt=prompt)["text"]
 
 
@@ -371,3 +374,39 @@ def test_a_store_that_cannot_be_written_is_read_all_the_same(lit: Engine) -> Non
     assert not found["receipt_kept"]
     assert "never touch the vendored lexer" in found["text"]
     assert wait_until(lambda: load(lit)["receipt_kept"])
+
+
+def test_an_agent_loads_it_over_mcp(lit: Engine) -> None:
+    before = ended(lit, **EVERYTHING)
+    with outside(lit) as (client, _):
+        found = client.call("load_handoff", project=SHOP, prompt="dates")
+        assert found["before"]["id"] == before
+        assert "never touch the vendored lexer" in found["text"]
+        assert client.raw("load_handoff", {"project": SHOP})["content"][0]["text"].startswith("# Lamplighter hand-off")
+        with pytest.raises(ToolError) as refused:
+            client.call("load_handoff", project=SHOP, budget=5)
+        assert refused.value.code == "BUDGET_TOO_SMALL"
+    assert receipts(lit)[0]["caller"].startswith("client:")
+
+
+def test_what_a_record_rests_on_and_git_have_changed_since(lit: Engine, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "shop")
+    then = repository.commit("first", **{"parser.py": "one"})
+    session = lit.start("sleep", "300", cwd=str(repository.folder))["id"]
+    lit.call("end_session", session=session, constraints=["leave parser.py as it is"], warnings=["mind the step"])
+    fresh = lit.call("load_handoff", session=session)
+    assert "stale" not in fresh["text"]
+    assert "Changed since" not in fresh["text"]
+    now = repository.commit("second", **{"parser.py": "two"})
+    text = lit.call("load_handoff", session=session)["text"]
+    assert re.search(r"^\| r\w+ \(stale: parser.py has changed since\): leave parser.py as it is$", text, re.M)
+    assert f"| git HEAD: was {then}, is {now}" in text
+    assert len(re.findall("stale", text)) == 1
+
+
+def test_many_at_once_get_a_packet_and_a_receipt_each(lit: Engine) -> None:
+    ended(lit, **EVERYTHING)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: load(lit, prompt="dates"), range(40)))
+    assert len({one["packet"] for one in found}) == 40
+    assert {one["packet"] for one in receipts(lit)} == {one["packet"] for one in found}

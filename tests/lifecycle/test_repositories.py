@@ -92,7 +92,11 @@ def test_a_folder_that_hangs_keeps_nobody_waiting(
         assert all(answer is not None and answer.cut for answer in answers)
         other = await repositories.changes(str(tmp_path), None, 0.5)
         assert other is None
-        wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids.read_text().split()))
+        assert wait_until(
+            lambda: (
+                not any(os.path.exists(f"/proc/{pid}") for pid in (pids.read_text().split() if pids.exists() else ()))
+            )
+        )
 
     asyncio.run(test())
 

@@ -14,6 +14,8 @@ from lamplighter.lifecycle.repository import MOST_COMMITS, MOST_FILES, Head, cha
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.repository import ENVIRONMENT, Repository, git_that_hangs
 
+_PATIENT = 30.0  # a loaded machine is not what is tested
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
@@ -65,10 +67,10 @@ def test_a_submodule_is_a_repository_of_its_own(repository: Repository, tmp_path
     repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder), "sub")
     assert head(str(repository.folder / "sub")) == Head("main", sha)
     (repository.folder / "sub" / "a").write_text("2")
-    found = changes(str(repository.folder / "sub"), sha, scratch)
+    found = changes(str(repository.folder / "sub"), sha, scratch, _PATIENT)
     assert found is not None
     assert found.files == ("a",)
-    outer = changes(str(repository.folder), start, scratch)
+    outer = changes(str(repository.folder), start, scratch, _PATIENT)
     assert outer is not None
     assert not outer.cut
     assert outer.files == (".gitmodules",)
@@ -83,8 +85,8 @@ def test_where_there_is_no_repository_nothing_is_run(tmp_path: Path, scratch: st
     os.mkfifo(tmp_path / "pipe" / ".git")
     for folder in ("plain", "broken", "odd", "pipe", "missing"):
         assert head(str(tmp_path / folder)) is None
-        assert changes(str(tmp_path / folder), "", scratch) is None
-        assert changes(str(tmp_path / folder), "0" * 40, scratch) is None
+        assert changes(str(tmp_path / folder), "", scratch, _PATIENT) is None
+        assert changes(str(tmp_path / folder), "0" * 40, scratch, _PATIENT) is None
     assert not no_git.exists()
 
 
@@ -96,7 +98,7 @@ def test_a_head_that_says_nothing_is_no_error(repository: Repository, scratch: s
     (repository.folder / ".git" / "HEAD").write_text(text, encoding="latin-1")
     found = head(str(repository.folder))
     assert found is None or (found.sha == "" and "\x1b" not in (found.branch or ""))
-    changes(str(repository.folder), None, scratch)
+    changes(str(repository.folder), None, scratch, _PATIENT)
 
 
 def test_references_that_name_each_other_come_to_an_end(repository: Repository) -> None:
@@ -122,7 +124,7 @@ def test_commits_lines_and_files_since_the_start(repository: Repository, scratch
     repository.write("ignored", "not seen")
     repository.write(".git/info/exclude", "excluded\n")
     repository.write("excluded", "not seen")
-    found = changes(str(repository.folder), start, scratch)
+    found = changes(str(repository.folder), start, scratch, _PATIENT)
     assert found is not None
     assert not found.cut
     assert (found.branch, found.head, found.since) == ("main", third, start)
@@ -138,11 +140,11 @@ def test_commits_lines_and_files_since_the_start(repository: Repository, scratch
 
 def test_a_repository_without_commits_at_the_start(repository: Repository, scratch: str) -> None:
     repository.write("first", "1\n2\n")
-    found = changes(str(repository.folder), "", scratch)
+    found = changes(str(repository.folder), "", scratch, _PATIENT)
     assert found is not None
     assert (found.files, found.commit_count, found.head, found.cut) == (("first",), 0, "", False)
     repository.commit("one")
-    found = changes(str(repository.folder), "", scratch)
+    found = changes(str(repository.folder), "", scratch, _PATIENT)
     assert found is not None
     assert (found.files, found.commit_count, found.insertions, found.cut) == (("first",), 1, 2, False)
 
@@ -151,10 +153,10 @@ def test_a_start_that_is_not_known_or_gone(repository: Repository, scratch: str)
     repository.commit("one", a="1\n")
     repository.write("a", "2\n")
     for since in (None, "garbage", "--output=/tmp/x"):
-        found = changes(str(repository.folder), since, scratch)
+        found = changes(str(repository.folder), since, scratch, _PATIENT)
         assert found is not None
         assert (found.files, found.commits, found.cut) == (("a",), (), False)
-    gone = changes(str(repository.folder), "0" * 40, scratch)
+    gone = changes(str(repository.folder), "0" * 40, scratch, _PATIENT)
     assert gone is not None
     assert gone.cut
     assert gone.branch == "main"
@@ -177,7 +179,7 @@ def test_much_is_counted_and_little_is_kept(repository: Repository, scratch: str
     )
     for number in range(120):
         repository.write(f"file{number:03}", "")
-    found = changes(str(repository.folder), start, scratch)
+    found = changes(str(repository.folder), start, scratch, _PATIENT)
     assert found is not None
     assert (len(found.commits), found.commit_count) == (MOST_COMMITS, 500)
     assert (len(found.files), found.file_count) == (MOST_FILES, 120)
@@ -188,10 +190,10 @@ def test_what_was_there_before_the_start_is_not_the_sessions(repository: Reposit
     repository.write("dirty", "1\n2\n")
     repository.write("old", "")
     started_at = max(os.stat(repository.folder / name).st_ctime for name in ("dirty", "old")) + 1.0
-    found = changes(str(repository.folder), sha, scratch, started_at=started_at)
+    found = changes(str(repository.folder), sha, scratch, _PATIENT, started_at=started_at)
     assert found is not None
     assert (found.files, found.insertions) == ((), 0)
-    before = changes(str(repository.folder), sha, scratch, started_at=started_at - 1.0)
+    before = changes(str(repository.folder), sha, scratch, _PATIENT, started_at=started_at - 1.0)
     assert before is not None
     assert (sorted(before.files), before.insertions) == (["dirty", "old"], 1)
 
@@ -202,7 +204,7 @@ def test_names_that_are_no_text(repository: Repository, scratch: str) -> None:
         with open(os.path.join(os.fsencode(repository.folder), name), "wb"):
             pass
     repository.git("add", "--", "tab\tbed", "-option")
-    found = changes(str(repository.folder), start, scratch)
+    found = changes(str(repository.folder), start, scratch, _PATIENT)
     assert found is not None
     assert found.file_count == 6
     assert {"-option", "ünï", "tab\N{REPLACEMENT CHARACTER}bed"} <= set(found.files)
@@ -214,17 +216,17 @@ def test_a_shallow_clone_and_another_work_tree(repository: Repository, tmp_path:
     repository.commit("two", a="2\n")
     repository.git("clone", "-q", "--depth", "1", f"file://{repository.folder}", str(tmp_path / "shallow"))
     shallow = Repository(tmp_path / "shallow")
-    found = changes(str(shallow.folder), "", scratch)
+    found = changes(str(shallow.folder), "", scratch, _PATIENT)
     assert found is not None
     assert (found.commit_count, found.cut) == (1, False)
     start = repository.git("rev-parse", "HEAD")
     repository.git("worktree", "add", "-q", str(tmp_path / "tree"))
     tree = Repository(tmp_path / "tree")
     tree.commit("three", b="1\n")
-    found = changes(str(tree.folder), start, scratch)
+    found = changes(str(tree.folder), start, scratch, _PATIENT)
     assert found is not None
     assert (found.branch, found.files, found.commit_count, found.cut) == ("tree", ("b",), 1, False)
-    here = changes(str(repository.folder), start, scratch)
+    here = changes(str(repository.folder), start, scratch, _PATIENT)
     assert here is not None
     assert (here.files, here.commit_count) == ((), 0)
 
@@ -235,7 +237,7 @@ def test_long_hashes(tmp_path: Path, scratch: str) -> None:
     assert head(str(repository.folder)) == Head("main", start)
     last = repository.commit("two", a="1\n2\n")
     for since, insertions in ((start, 1), ("", 2)):
-        found = changes(str(repository.folder), since, scratch)
+        found = changes(str(repository.folder), since, scratch, _PATIENT)
         assert found is not None
         assert (found.head, found.insertions, found.files, found.cut) == (last, insertions, ("a",), False)
 
@@ -268,7 +270,7 @@ def test_nothing_that_a_repository_names_is_run(repository: Repository, tmp_path
     repository.write("a", "1\n2\n")
     repository.write("b", "3\n")
     os.utime(repository.folder / "b", (1, 1))
-    found = changes(str(repository.folder), start, scratch)
+    found = changes(str(repository.folder), start, scratch, _PATIENT)
     head(str(repository.folder))
     assert found is not None
     assert not found.cut
@@ -284,7 +286,7 @@ def test_a_lock_and_an_index_are_left_alone(repository: Repository, scratch: str
     os.utime(repository.folder / "a", (1, 1))
     before = (repository.folder / ".git/index").read_bytes()
     (repository.folder / ".git/index.lock").write_text("")
-    found = changes(str(repository.folder), start, scratch)
+    found = changes(str(repository.folder), start, scratch, _PATIENT)
     assert found is not None
     assert (found.files, found.cut) == ((), False)
     assert (repository.folder / ".git/index").read_bytes() == before
@@ -298,8 +300,8 @@ def test_a_pipe_where_a_file_should_be_costs_the_deadline_at_most(repository: Re
     with open(repository.folder / ".git/config", "a") as file:
         file.write(f"[include]\n\tpath = {repository.folder}/config-more\n")
     began = time.monotonic()
-    found = changes(str(repository.folder), start, scratch, deadline=1.5)
-    assert time.monotonic() - began < 5
+    found = changes(str(repository.folder), start, scratch, deadline=3.0)
+    assert time.monotonic() - began < 10
     assert found is not None
     assert found.cut
     assert found.commits == ((last, "last"),)
@@ -312,18 +314,18 @@ def test_git_is_killed_with_its_children_at_the_deadline(
     start = repository.commit("start")
     repository.commit("last")
     pids = git_that_hangs(tmp_path / "bin", monkeypatch)
-    found = changes(str(repository.folder), start, scratch, deadline=1.0)
+    found = changes(str(repository.folder), start, scratch, deadline=3.0)
     assert found is not None
     assert found.cut
     assert found.branch == "main"
     started = [int(pid) for pid in pids.read_text().split()]
     assert len(started) >= 2
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in started))
+    assert wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in started))
 
 
 def test_without_git_the_branch_is_known(repository: Repository, scratch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sha = repository.commit("start")
     monkeypatch.setenv("PATH", "/nonexistent")
-    found = changes(str(repository.folder), sha, scratch)
+    found = changes(str(repository.folder), sha, scratch, _PATIENT)
     assert found is not None
     assert (found.branch, found.head, found.cut) == ("main", sha, True)

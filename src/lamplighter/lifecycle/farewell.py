@@ -18,18 +18,19 @@ from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
-from lamplighter.domain.record import Source
+from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle import transcripts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.repositories import Repositories
 from lamplighter.lifecycle.repository import Changes
-from lamplighter.lifecycle.summary import summarise
-from lamplighter.store import handoffs
+from lamplighter.lifecycle.summary import as_text, summarise
+from lamplighter.store import handoffs, recall
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -41,12 +42,15 @@ class Parting:
     """What is written with a session's end."""
 
     handing: Handing
+    session: str
     summary: dict[str, Any]
     inferred: Prepared | None
 
     def write(self, db: sqlite3.Connection) -> None:
         if self.inferred is not None:
             self.handing.write(db, self.inferred)
+        left = [handoff.summary for handoff in handoffs.of_session(db, self.session) if handoff.summary]
+        recall.keep_summary(db, self.session, "\n".join([*left, as_text(self.summary)]))
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,30 @@ class Farewell:
         self.repositories = Repositories(fleet.settings.home.run)
 
     async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
-        """Before the end is recorded."""
+        """Before the end is recorded. A fault in it costs the account, never the record of the end."""
         given = await self._given(session)
         seen = await self._look(session, ending.at, given)
-        inferred = None
-        if not any(handoff.ending and handoff.records for handoff in given):
-            inferred = await self._infer(session, ending, seen)
+        try:
+            return await self._parting(session, ending, given, seen, usage)
+        except Exception:
+            log.exception("%s: its last account says only how it ended", session.id)
+            return self._bare(session, ending, given)
+
+    async def _parting(
+        self, session: Session, ending: Ending, given: list[Handoff], seen: _Seen, usage: Mapping[str, Any]
+    ) -> Parting:
+        inferred = None if _was_told(given) else await self._infer(session, ending, seen)
         summary = await self._summary(session, ending, given, inferred, seen, usage)
-        return Parting(self.handing, summary, inferred)
+        return Parting(self.handing, session.id, summary, inferred)
+
+    def _bare(self, session: Session, ending: Ending, given: list[Handoff]) -> Parting:
+        """With nothing in it that would have to be looked through for secrets."""
+        draft, basis = infer(session, replace(ending, reason=""))
+        project = Project(session.project_id or session.cwd, session.project)
+        evidence = tuple(NO_EVIDENCE for _ in draft.items())
+        inferred = Prepared(draft, session, project, DAEMON.name, Source.INFERRED, True, basis, evidence, 0, 0)
+        summary = summarise(session, replace(ending, reason=""), handoff=_together(given, inferred))
+        return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred)
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""
@@ -99,9 +119,9 @@ class Farewell:
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
-        return await self.handing.prepare(
-            draft, session, session.project_id, DAEMON, Source.INFERRED, ending=True, basis=basis
-        )
+        known = session.project_id
+        project = Project(known, session.project) if known else await asyncio.to_thread(identity_of, session.cwd)
+        return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
 
     async def _summary(
         self,
@@ -129,7 +149,7 @@ class Farewell:
         head = session.facts.get("head")
         if head is None:
             return None
-        return await self.repositories.changes(session.cwd, head, started_at=session.started_at)
+        return await self.repositories.changes(session.cwd, head, started_at=session.created_at)
 
     async def _last_lines(self, session: Session) -> list[str]:
         """What its screen shows; of one without a terminal, the end of what it printed."""
@@ -148,6 +168,11 @@ class Farewell:
         except Exception:
             log.exception("%s: a part of its last account is left out", session.id)
             return otherwise
+
+
+def _was_told(given: list[Handoff]) -> bool:
+    """Whether somebody said at its end what it leaves."""
+    return any(handoff.ending and handoff.records for handoff in given)
 
 
 def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None:

@@ -29,6 +29,7 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
 from lamplighter.lifecycle.evidence import cite_all
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.projects import Project
 from lamplighter.store import events, handoffs, records
 
 _LASTING = frozenset(RecordType) - SINGULAR - {RecordType.NOTE}
@@ -41,7 +42,7 @@ class Prepared:
 
     draft: Draft
     session: Session
-    project: str | None
+    project: Project
     by: str
     source: Source
     ending: bool
@@ -59,7 +60,7 @@ class Handing:
         self,
         draft: Draft,
         session: Session,
-        project: str | None,
+        project: Project,
         by: Caller,
         source: Source,
         *,
@@ -105,7 +106,7 @@ class Handing:
         handoff = Handoff(
             id=new_id("h", now),
             session=session.id,
-            project=prepared.project,
+            project=prepared.project.id,
             at=now,
             by=prepared.by,
             source=prepared.source,
@@ -122,7 +123,8 @@ class Handing:
         )
         resolved = _close_loops(db, draft.resolved_loops, handoff, "resolved")
         dropped = _close_loops(db, draft.dropped_loops, handoff, "dropped")
-        waiting = records.active(db, prepared.project, RecordType.OPEN_LOOP)
+        prepared.project.see(db, now)
+        waiting = records.active(db, prepared.project.id, RecordType.OPEN_LOOP)
         stored = _insert(db, prepared, handoff)
         carried = () if handoff.inferred else _carry(db, waiting, before)
         counts: dict[str, int] = {}
@@ -168,7 +170,7 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff) -> lis
     stored: list[Record] = []
     last = handoff.id
     for (kind, text), evidence in zip(prepared.draft.items(), prepared.evidence, strict=True):
-        if kind in _LASTING and records.in_force(db, prepared.project, kind, text):
+        if kind in _LASTING and records.in_force(db, prepared.project.id, kind, text):
             continue
         category, importance = KEPT_AS[kind]
         last = new_id("r", handoff.at, last)

@@ -48,6 +48,7 @@ class Packing:
     def __init__(self, fleet: Fleet, projects: Projects) -> None:
         self.fleet = fleet
         self.projects = projects
+        self._last = ""  # id that was given, so that two of the same moment have two
 
     async def deliver(
         self,
@@ -84,7 +85,7 @@ class Packing:
         query: str | None = None,
     ) -> Packed:
         """What comes from a session, or from the last of a project; nothing is kept of it yet."""
-        if query is not None and not query.strip():
+        if query is not None and not query.replace("\0", " ").strip():
             raise InputError(
                 Code.BAD_INPUT, "the first prompt is empty", "say what the session is about, or leave it out"
             )
@@ -92,7 +93,8 @@ class Packing:
             project = await self._project_of(predecessor)
         now = self.fleet.clock.now()
         named = predecessor.id if predecessor else None
-        asked = Question(new_id("p", now), now, project, named, caller.session, budget or BUDGET)
+        self._last = new_id("p", now, self._last)
+        asked = Question(self._last, now, project, named, caller.session, budget or BUDGET)
         found = await self.fleet.store.read(lambda db: gather(db, asked))
         first = await asyncio.to_thread(_build, found, asked.budget)
         second = await self._fitting(asked, query, first) if query else None

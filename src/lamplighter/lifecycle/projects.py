@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lamplighter.domain.name import check_name
 from lamplighter.domain.permission import Caller
+from lamplighter.domain.session import Session
 from lamplighter.domain.wording import storable
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle import repository
@@ -79,10 +80,14 @@ class Projects:
             check_name(named)
         return await self.resolve(named, cwd, new=True)
 
+    async def of_session(self, session: Session) -> Project:
+        """Also of one from before projects were told apart."""
+        return Project(session.project_id, session.project) if session.project_id else identity_of(session.cwd)
+
     async def of_caller(self, caller: Caller, folder: str | None) -> Project | None:
         """Where the caller is. A session that was told its project is in that one, as long as it is where it began."""
         session = await self.fleet.find(caller.session) if caller.session else None
-        own = Project(session.project_id, session.project) if session and session.project_id else None
+        own = await self.of_session(session) if session else None
         if folder is None:
             return own
         here = identity_of(folder)

@@ -95,7 +95,7 @@ class Resuming:
         """The living one, its lease renewed; else the successor of the last that may have one."""
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
-            return await self._resumed(await self.fleet.now(again), wanted, caller)
+            return await self._retold(await self.fleet.now(again), wanted, caller)
         if wanted.secret is not None:
             return await self._recover(wanted, wanted.secret, caller, key)
         while True:
@@ -154,6 +154,13 @@ class Resuming:
         )
         made = await self.logical.start(announced, caller, key, repeated=False, claim=claim)
         return replace(await self._resumed(made, wanted, caller), packet=packed.text)
+
+    async def _retold(self, session: Session, wanted: Wanted, caller: Caller) -> Resumed:
+        """It was begun before a crash, and its packet was never seen; the receipt of it is kept."""
+        found = await self._resumed(session, wanted, caller)
+        if found.predecessor is None:
+            return found
+        return replace(found, packet=(await self.packing.pack(caller, predecessor=found.predecessor)).text)
 
     async def _resumed(self, session: Session, wanted: Wanted, caller: Caller) -> Resumed:
         before = session.predecessor

@@ -119,9 +119,10 @@ def _lines(path: str, called: str) -> Iterator[tuple[int, str]]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (OSError, ValueError) as error:
         raise _unreadable(called, str(error)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unreadable(called, "it is no file")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _unreadable(called, "it is no file")
         number = 0
         while line := file.readline(_LONGEST_LINE + 1):
             number += 1

@@ -129,11 +129,9 @@ async def prepared(
         source = Source.END_SESSION
     elif source is None:
         source = Source.OPERATOR if call.caller.rank is Rank.OPERATOR else Source.AGENT
-    project = session.project_id
+    project = await call.app.projects.of_session(session)
     if draft.project:
-        named = await call.app.projects.resolve(draft.project, session.cwd, new=True)
-        await call.app.store.write(lambda db: named.see(db, call.app.clock.now()))
-        project = named.id
+        project = await call.app.projects.resolve(draft.project, session.cwd, new=True)
     return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
 
 
@@ -158,4 +156,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
             "there is nothing to hand off",
             "give at least a checkpoint: where the work stands, in a sentence or two",
         )
-    return HandoffView.of(await call.app.handing.store(found))
+    stored = await call.app.handing.store(found)
+    if session.logical:
+        await call.app.logical.speak(session, call.caller, "renewed")
+    return HandoffView.of(stored)

@@ -10,6 +10,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.views import HandMadeView, SessionView
+from lamplighter.store import handoffs
 
 
 class Status(Result):
@@ -99,10 +100,17 @@ class Overview(Result):
     sessions: list[SessionView]
     by_hand: list[HandMadeView] = Field(default_factory=list, description="tmux sessions that no session stands for")
     caller: str
+    waiting: list[str] = Field(default_factory=list, description="sessions that somebody must go on from")
 
 
 @operation(command=None, group="sessions")
 async def get_overview(call: Call, _: Nothing) -> Overview:
     """What runs, what waits for you, what to do next."""
     listed = await call.app.portrait.list(ended=False, limit=10_000)
-    return Overview.model_construct(sessions=listed.sessions, by_hand=listed.by_hand, caller=call.caller.name)
+    waiting = await call.app.store.get(handoffs.waiting)
+    return Overview.model_construct(
+        sessions=listed.sessions,
+        by_hand=listed.by_hand,
+        caller=call.caller.name,
+        waiting=[one.session for one in waiting if one.session],
+    )

@@ -6,6 +6,7 @@ No process of theirs is held here; a lease keeps them alive.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from typing import Any
 
@@ -81,13 +82,13 @@ async def start_logical(call: Call, request: StartLogical) -> LogicalView:
     await call.app.allowed(call.caller, Act.START)
     session = await call.app.logical.start(
         Announcement(
-            name=request.name,
+            name=(await asyncio.to_thread(redact, request.name)).text,
             kind=request.kind,
             agent=request.agent or own_program(call.app, call.caller) or "generic",
             cwd=request.cwd,
             project=request.project,
             lease=_lease(request.lease),
-            told={name: redact(text).text for name, text in request.told.items()},
+            told=await asyncio.to_thread(_cleaned, request.told),
             shared=request.shared,
         ),
         call.caller,
@@ -154,7 +155,7 @@ async def close_logical(call: Call, request: CloseLogical) -> LogicalClosed:
 
 async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Session, Handoff | None]:
     """As any session is ended. What is said of one that is on its way already counts for nothing."""
-    reason = redact(request.reason).text
+    reason = (await asyncio.to_thread(redact, request.reason)).text
     said: dict[str, Any] = {}
     if session.intent is None:
         said = {"epitaph": request.epitaph, "succession_policy": request.policy}
@@ -226,6 +227,11 @@ def _sum(left: list[Handoff]) -> dict[str, int]:
         for kind, count in handoff.stored.items():
             counts[kind] = counts.get(kind, 0) + count
     return counts
+
+
+def _cleaned(told: dict[str, str]) -> dict[str, str]:
+    """Without secrets; an agent's id stays as it is, as it is found by that."""
+    return {name: text if name == "agent_id" else redact(text).text for name, text in told.items()}
 
 
 def _lease(text: str | None) -> float | None:

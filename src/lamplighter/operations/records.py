@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
 from lamplighter.domain.record import LONGEST, RecordState, RecordType, Source
-from lamplighter.domain.wording import query
+from lamplighter.domain.wording import query, storable
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.memory import Item, Nature
 from lamplighter.lifecycle.projects import Project
@@ -25,15 +26,27 @@ _SESSIONS = 5
 Category = Literal["preference", "lesson", "context", "relationship", "general"]
 
 
+def _whole(given: Any) -> Any:
+    return storable(given) if isinstance(given, str) else given
+
+
+Text = Annotated[str, BeforeValidator(_whole)]
+"""Any text; what no store takes of it is replaced."""
+
+
+def _asked(given: Any) -> Any:
+    return storable(given.replace("\0", " ")) if isinstance(given, str) else given
+
+
 class NewRecord(Request):
     """One text to keep."""
 
-    content: str = Field(max_length=LONGEST, description="what is to be known, in a sentence or two")
+    content: Text = Field(max_length=LONGEST, description="what is to be known, in a sentence or two")
     type: RecordType = Field(default=RecordType.NOTE, description="what it is")
     category: Category | None = Field(default=None, description="by default that of its type")
     importance: int | None = Field(default=None, ge=1, le=10, description="by default that of its type")
-    files: list[str] = Field(default_factory=list, max_length=20, description="files that it rests on")
-    commits: list[str] = Field(default_factory=list, max_length=20, description="commits that it rests on")
+    files: list[Text] = Field(default_factory=list, max_length=20, description="files that it rests on")
+    commits: list[Text] = Field(default_factory=list, max_length=20, description="commits that it rests on")
 
 
 class _Placed(Request):
@@ -116,7 +129,9 @@ class _Wanted(_Placed):
 
 
 class SearchRecords(_Wanted):
-    query: str = Field(max_length=1_000_000, description="what to look for: any words, a sentence, a name, a path")
+    query: Annotated[str, BeforeValidator(_asked)] = Field(
+        max_length=1_000_000, description="what to look for: any words, a sentence, a name, a path"
+    )
     limit: int = Field(default=10, ge=1, le=_MOST, description="at most this many records")
 
 
@@ -126,7 +141,7 @@ class ListRecords(_Wanted):
 
 class Records(Result):
     records: list[RecordView]
-    total: int = Field(description="how many there are, of which these are some")
+    total: int = Field(description="how many there are, of which these are some; of a search 1000 means that or more")
     project: str | None = Field(
         description="the project that was looked in, beside what holds everywhere; none for all, or none"
     )
@@ -163,9 +178,12 @@ async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
 async def list_records(call: Call, request: ListRecords) -> Records:
     """List what was kept, the newest first: of the project of the caller's folder, and what holds everywhere.
 
-    Those in force, unless another state is asked for. To find something by its words: recall.
+    Those in force, unless another state is asked for, and without what was only inferred, unless that source is asked for. To
+    find something by its words: recall.
     """
     wanted, project = await _filter(call, request)
+    if request.source is None:
+        wanted = replace(wanted, sources=tuple(one for one in Source if one is not Source.INFERRED))
     found = await call.app.memory.list(wanted, request.limit, request.offset)
     return Records(records=await view_records(call, found.records), total=found.total, **await _place(call, project))
 
@@ -224,11 +242,11 @@ class UpdateRecord(Request):
     records: list[str] = Field(
         min_length=1, max_length=_MOST, description="ids, or unique beginnings of them; one when it is superseded"
     )
-    content: str | None = Field(default=None, max_length=LONGEST, description="supersede: what holds instead")
+    content: Text | None = Field(default=None, max_length=LONGEST, description="supersede: what holds instead")
     type: RecordType | None = Field(default=None, description="supersede: of another type than before")
     category: Category | None = Field(default=None, description="supersede: in another category than before")
     importance: int | None = Field(default=None, ge=1, le=10, description="supersede: more or less important")
-    why: str | None = Field(default=None, max_length=2000, description="resolve, forget: how, or why")
+    why: Text | None = Field(default=None, max_length=2000, description="resolve, forget: how, or why")
     hard: bool = Field(
         default=False, description="forget: really delete it, from the index and free pages too; the operator's alone"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from typing import Literal
 
@@ -93,8 +94,8 @@ async def hand_over(call: Call, request: HandOver) -> HandedOver:
             f"{receiving.name} ({receiving.id}) has ended and can receive nothing",
             "hand over to its successor, or to another living session",
         )
-    context, blocker = redact(request.context.strip()), redact(request.blocker.strip())
-    said = _words(context.text, blocker.text, request.urgency)
+    context, blocker = await asyncio.to_thread(lambda: (redact(request.context), redact(request.blocker)))
+    said = _words(context.text.strip(), blocker.text.strip(), request.urgency)
     ids = await _ids(call)
     await _write(call, giving, receiving, said, ids, _IMPORTANCE[request.urgency])
     return HandedOver(
@@ -102,8 +103,8 @@ async def hand_over(call: Call, request: HandOver) -> HandedOver:
         to_session=receiving.id,
         urgency=request.urgency,
         notes=ids,
-        context=context.text,
-        blocker=blocker.text,
+        context=context.text.strip(),
+        blocker=blocker.text.strip(),
         redacted=context.secrets + blocker.secrets,
         withheld=context.private + blocker.private,
     )

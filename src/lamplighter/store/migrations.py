@@ -179,7 +179,6 @@ MIGRATIONS: list[str] = [
         n INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
         type TEXT NOT NULL,
-        content TEXT NOT NULL,
         category TEXT NOT NULL,
         importance INTEGER NOT NULL,
         created_at REAL NOT NULL,
@@ -188,14 +187,15 @@ MIGRATIONS: list[str] = [
         project TEXT,
         session TEXT,
         handoff TEXT,
-        evidence TEXT NOT NULL,
         state TEXT NOT NULL,
         carried INTEGER NOT NULL,
         supersedes TEXT,
         superseded_by TEXT,
         closed_at REAL,
         closed_by TEXT,
-        closed_why TEXT
+        closed_why TEXT,
+        evidence TEXT NOT NULL,
+        content TEXT NOT NULL -- last: a filter need not read past it
     );
     CREATE INDEX records_project ON records (project, state, type, created_at);
     CREATE INDEX records_state ON records (state, type, created_at);

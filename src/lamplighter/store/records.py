@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from lamplighter.domain.record import Evidence, Record, RecordState, RecordType, Source
+from lamplighter.domain.record import NO_EVIDENCE, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.wording import normalised
 
 _COLUMNS = tuple(each.name for each in fields(Record))
@@ -96,11 +96,13 @@ def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:
 
 
 def from_row(row: sqlite3.Row) -> Record:
-    values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
+    values: dict[str, Any] = dict(row)
+    del values["n"]
     values["type"] = RecordType(values["type"])
     values["state"] = RecordState(values["state"])
     values["source"] = Source(values["source"])
-    values["evidence"] = Evidence.from_document(json.loads(values["evidence"]))
+    cited = values["evidence"]
+    values["evidence"] = NO_EVIDENCE if cited == "{}" else Evidence.from_document(json.loads(cited))
     return Record(**values)
 
 

@@ -22,12 +22,28 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Open to an error in the result's place: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call
-    returns against this too, and would show their user a wrong schema where we say what to do next."""
+    """What is in a result; of what is there always, the first field alone is said to be, for the size of it. Open to an error in
+    the result's place: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call returns against this too,
+    and would show their user a wrong schema where we say what to do next."""
     schema = _compact(model.model_json_schema(mode="serialization"))
-    if required := schema.pop("required", None):
-        schema["anyOf"] = [{"required": required}, {"required": ["error"]}]
-    return schema
+    required: list[str] = schema.get("required", [])
+    found = cast("Schema", _without_required(schema))
+    return {**found, "anyOf": [{"required": required[:1]}, {"required": ["error"]}]} if required else found
+
+
+def _without_required(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_required(item) for item in cast("list[Any]", part)]
+    if not isinstance(part, dict):
+        return part
+    node = cast("Schema", part)
+    properties: Schema = node.get("properties", {})
+    found = {name: _without_required(value) for name, value in node.items() if name not in ("required", "properties")}
+    return (
+        {**found, "properties": {name: _without_required(value) for name, value in properties.items()}}
+        if properties
+        else found
+    )
 
 
 def _compact(schema: Schema) -> Schema:
@@ -46,11 +62,11 @@ def _shrunk(part: Any, definitions: Schema) -> Any:
     node = _without_null(dict(cast("Schema", part)))  # first: what is left may be a reference
     if "$ref" in node:
         target = dict(definitions[str(node.pop("$ref")).rpartition("/")[2]])
-        if "description" in node:
-            target.pop("description", None)
+        target.pop("description", None)  # a docstring of ours: what the field is, the field says
         node = {**target, **node}
     if isinstance(node.get("title"), str):
         del node["title"]
+    node.pop("maxLength", None)  # whoever passes it is told so
     if node.get("default", 0) is None:
         del node["default"]
     properties = node.pop("properties", None)

@@ -20,6 +20,7 @@ CORE = {
     "end": "end_session",
     "kill": "kill_session",
     "cleanup": "cleanup_sessions",
+    "handoff": "load_handoff",
 }
 _PHRASES = (
     (r"give one after --, as in lamp start -- bash", 'give one, as in command: ["bash"]'),

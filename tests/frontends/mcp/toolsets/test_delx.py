@@ -17,6 +17,7 @@ from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError, inhabitant, outside
 from lamplighter.testing.processes import wait_until
+from lamplighter.testing.web import Web, web
 
 Timed = tuple[Engine, Clockwork]
 HOUR = 3600.0
@@ -302,6 +303,31 @@ def test_an_agent_in_a_session_owns_what_it_began_also_through_another_client(li
         assert lit.show(session)["parent"] == one.session
 
 
+def test_over_http_a_token_does_what_its_scopes_say_and_owns_what_it_began() -> None:
+    with engine(LAMPLIGHTER_HTTP_PORT="0") as lit:
+        path = "/mcp/delx"
+
+        def client(scope: str) -> Web:
+            made = web(lit, scope, scope.replace(",", "-"), LEGACY)
+            made.initialize(path)
+            return made
+
+        def ask(web: Web, tool: str, **arguments: Any) -> dict[str, Any]:
+            return web.call(tool, path, **arguments)["structuredContent"]
+
+        starting, whole = client("start"), client("start,end,records")
+        session = ask(starting, "start_session", agent_id="far")["session_id"]
+        assert ask(starting, "close_session", session_id=session)["error"]["code"] == "FORBIDDEN"
+        assert ask(starting, "get_session_summary", session_id=session)["error"]["code"] == "FORBIDDEN"
+        assert ask(whole, "resume_session", agent_id="far")["error"]["code"] == "NOT_FOUND"
+        assert ask(starting, "resume_session", agent_id="far")["session_id"] == session
+        own = ask(whole, "start_session", agent_id="far")["session_id"]
+        assert ask(whole, "agent_handoff", from_session_id=own, to_session_id=session)["to_session_id"] == session
+        assert ask(whole, "close_session", session_id=session)["error"]["code"] == "APPROVAL_NEEDED"
+        token = ask(whole, "close_session", session_id=own)["recovery_token"]
+        assert ask(starting, "resume_session", agent_id="far", recovery_token=token)["predecessor"] == own
+
+
 # -- tokens
 
 
@@ -380,18 +406,19 @@ def test_a_handoff_is_kept_on_both(shared: Engine, client: McpClient) -> None:
             blocker="no key",
             urgency="high",
         )
-        assert (done["urgency"], done["withheld"], done["context_summary"]) == ("high", 1, "the pump is off ")
+        assert (done["urgency"], done["withheld"], done["context_summary"]) == ("high", 1, "the pump is off")
         given = client.call("get_session_summary", session_id=giving)["notes"]
         taken = other.call("get_session_summary", session_id=receiving)["notes"]
         assert [note["id"] for note in (*given, *taken)] == done["notes"]
         assert giving in taken[0]["text"]
-        assert "urgency high; context: the pump is off; blocker: no key" in taken[0]["text"].replace("off ;", "off;")
+        assert "urgency high; context: the pump is off; blocker: no key" in taken[0]["text"]
         assert "1234" not in json.dumps([given, taken])
         close(other, receiving)
         error = refused(client, "agent_handoff", from_session_id=giving, to_session_id=receiving)
         assert error.code == "ENDED"
         successor = other.call("resume_session", agent_id="taker")
         assert successor["summary"]["notes"] == taken
+        assert "the pump is off" in successor["packet"]
 
 
 def test_a_handoff_to_itself_or_of_a_wrong_urgency_is_refused(client: McpClient) -> None:

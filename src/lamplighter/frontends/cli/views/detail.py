@@ -22,7 +22,7 @@ def show(session: dict[str, Any]) -> list[Block]:
     if session["handoff"]:
         blocks += [Line(), *left(session["handoff"])]
     if session["ending"]:
-        blocks += summary(session["ending"]["summary"])
+        blocks += summary(session["ending"]["summary"], full=True)
     return blocks
 
 

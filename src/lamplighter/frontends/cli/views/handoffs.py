@@ -54,8 +54,8 @@ def _stored(handoff: dict[str, Any]) -> str:
     return f"{count} ({kinds})" if kinds else f"{count}: all of it was there already"
 
 
-def summary(found: dict[str, Any]) -> list[Block]:
-    """The account of a session's life."""
+def summary(found: dict[str, Any], *, full: bool = False) -> list[Block]:
+    """The account of a session's life; in full with its last output."""
     if not found:
         return []
     pairs: list[tuple[str, Span | str]] = [("ran for", f"{format_duration(found['seconds'])}; {clean(found['why'])}")]
@@ -75,13 +75,15 @@ def summary(found: dict[str, Any]) -> list[Block]:
             Line((f"  {commit['sha'][:10]} ", "dim"), clean(commit["subject"]))
             for commit in found["git"]["commits"][:5]
         ]
-    if found["last_lines"]:
+    if full and found["last_lines"]:
         blocks += [Line("last output"), *(Line((f"  {clean(line)}", "dim")) for line in found["last_lines"][-5:])]
     return blocks
 
 
 def _git(git: dict[str, Any]) -> str:
     where = clean(git["branch"] or git["head"][:10] or "no commit yet")
+    if not (git["commit_count"] or git["file_count"] or git["cut"]):
+        return f"{where}, unchanged"
     changed = f"{counted(git['commit_count'], 'commit')}, {counted(git['file_count'], 'file')}"
     return f"{where}: {changed}, +{git['insertions']} -{git['deletions']}{', and maybe more' if git['cut'] else ''}"
 

@@ -116,6 +116,7 @@ def overview(result: dict[str, Any]) -> list[Block]:
             Line(),
             *steps,
             *by_hand(result),
+            *_unsucceeded(result),
             Line(),
             Line("lamp --help shows the others."),
         ]
@@ -127,9 +128,23 @@ def overview(result: dict[str, Any]) -> list[Block]:
         blocks += [Line(), Line(("waits for you", "strong")), *next_steps, *_cleanup(sessions)]
     return [
         *blocks,
+        *_unsucceeded(result),
         *by_hand(result),
         Line(),
         Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
+    ]
+
+
+def _unsucceeded(result: dict[str, Any]) -> list[Block]:
+    """Sessions that said that somebody must go on from them."""
+    waiting = result["waiting"]
+    if not waiting:
+        return []
+    head = "needs a successor" if len(waiting) == 1 else "need a successor"
+    return [
+        Line(),
+        Line((f"{counted(len(waiting), 'hand-off')} {head}", "strong")),
+        *(Line("  ", (f"lamp start --from {clean(session)} -- COMMAND", "warn")) for session in waiting[:5]),
     ]
 
 

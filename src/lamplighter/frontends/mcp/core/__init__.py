@@ -1,10 +1,11 @@
-"""The core tools: nine, made from the operations of the same names."""
+"""The core tools, made from the operations of the same names."""
 
 from __future__ import annotations
 
 from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
 from lamplighter.frontends.mcp.core.reading import SessionResources
+from lamplighter.frontends.mcp.core.remembering import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
 from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
 from lamplighter.frontends.mcp.core.starting import START_SESSION
 from lamplighter.frontends.mcp.core.talking import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
@@ -15,7 +16,8 @@ TOOLSET = Toolset(
     title="Lamplighter",
     instructions="Lamplighter starts, watches, talks to and ends sessions: agents and other programs with all that they start. "
     "What you start is yours, and goes on without you until you end it: before you finish, look at list_sessions and clean up "
-    "with cleanup_sessions. What is not yours needs the operator's word, which the error APPROVAL_NEEDED asks for.",
+    "with cleanup_sessions. Begin with load_handoff, which has what those before you left, and hand over what you know with "
+    "end_session. What is not yours needs the operator's word, which the error APPROVAL_NEEDED asks for.",
     tools=(
         START_SESSION,
         LIST_SESSIONS,
@@ -26,6 +28,10 @@ TOOLSET = Toolset(
         END_SESSION,
         KILL_SESSION,
         CLEANUP_SESSIONS,
+        LOAD_HANDOFF,
+        STORE_RECORDS,
+        SEARCH_RECORDS,
+        UPDATE_RECORD,
     ),
     resources=SessionResources,
 )

@@ -19,14 +19,9 @@ _ROW = ("id", "name", "verdict", "processes", "memory", "outcome")
 class CleanedUp(Result):
     plan: str = Field(description="pass as apply")
     applied: bool
-    expires_at: str | None
-    sums: dict[str, int] = Field(description="sessions, processes, memory; ended, skipped, survived, failed")
-    rows: list[dict[str, Any]] = Field(
-        description="id, name, verdict, because, processes, memory, quiet_for; once applied: outcome, why"
-    )
-    rows_left_out: int
+    sums: dict[str, int]
+    rows: list[dict[str, Any]] = Field(description="id, name, verdict, because; once applied: outcome, why")
     not_in_plan: list[dict[str, Any]] = Field(description="id, name, verdict, why")
-    not_in_plan_left_out: int
 
 
 async def cleanup_sessions(conversation: Conversation, request: Request) -> Answer:
@@ -36,10 +31,8 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
 
     Use it for what you have left behind; for one session end_session or kill_session, to look only list_sessions. By
     default what is orphaned, finished or leftover. Never in a plan: active ones (unless force), protected, main and
-    system ones, your own session and those above it, those with people attached, and what is not yours; not_in_plan
-    says why. A plan holds ten minutes, for you alone, once. Applying destroys processes and unsaved work, keeps logs
-    and records; rows come as progress, and cancelling stops the telling, not the endings. PLAN_EXPIRED, PLAN_APPLIED,
-    NOT_FOUND; FORBIDDEN for another's plan.
+    system ones, your own, those with people attached, and what is not yours; not_in_plan says why. A plan holds ten
+    minutes, once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, FORBIDDEN.
     """
 
     async def each(step: dict[str, Any]) -> None:

@@ -6,18 +6,33 @@ from copy import copy
 from typing import Any
 
 from pydantic import create_model
+from pydantic.fields import FieldInfo
 
 from lamplighter.operations.operation import Request
+
+SESSION = "id, its beginning, or name"
+_SHORT = {
+    "session": SESSION,
+    "approval": "the request that was granted",
+    "grace": "time between TERM and KILL",
+    "reason": "why",
+}
+"""What agents read in every list: shorter than for people."""
 
 
 def derived(name: str, operation: type[Request], /, *fields: str, **changes: Any) -> type[Request]:
     """`changes` are fields that read otherwise over MCP, or are there over MCP alone: (type, Field)."""
     kept: dict[str, Any] = {
-        field: (operation.model_fields[field].annotation, copy(operation.model_fields[field]))
+        field: (operation.model_fields[field].annotation, _described(field, copy(operation.model_fields[field])))
         for field in fields
         if field in operation.model_fields
     }
     return create_model(name, __base__=Request, **{**kept, **changes})
+
+
+def _described(name: str, field: FieldInfo) -> FieldInfo:
+    field.description = _SHORT.get(name, field.description)
+    return field
 
 
 def given(request: Request) -> dict[str, Any]:

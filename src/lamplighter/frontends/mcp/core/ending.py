@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.errors import Code, InputError
+from lamplighter.domain.handoff import Policy
 from lamplighter.frontends.mcp.conversation import Conversation
-from lamplighter.frontends.mcp.core.derivation import derived, given
+from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
 from lamplighter.frontends.mcp.core.seeing import certified
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool, told
 from lamplighter.operations.end import EndSession, KillSession
@@ -19,45 +19,43 @@ ENDS = Hints(read_only=False, destructive=True, idempotent=True)
 
 class EndedBy(Result):
     id: str
-    name: str
     state: str = Field(description="ended; or ending: your own, or something survives")
-    how: str
-    reason: str
-    exit: dict[str, Any] | None
-    certificate: dict[str, Any] = Field(
-        description="guarantee (kernel, tree, best_effort), seconds, processes ended, survivors, spared"
-    )
+    certificate: dict[str, Any] = Field(description="guarantee, seconds, processes, survivors, spared")
+    handoff: dict[str, Any] | None = Field(description="id, source, stored, carried, redacted")
+
+
+_MORE = ("name", "how", "reason", "exit", "summary")
+_OF_A_HANDOFF = ("id", "source", "stored", "resolved", "dropped", "carried", "redacted", "withheld")
 
 
 def _answer(found: dict[str, Any]) -> Answer:
     certificate = certified(found["certificate"])
-    structured = {**{name: found[name] for name in EndedBy.model_fields}, "certificate": certificate}
+    handoff = found["handoff"] and {name: found["handoff"][name] for name in _OF_A_HANDOFF}
+    structured = {
+        **{name: found[name] for name in (*EndedBy.model_fields, *_MORE)},
+        "certificate": certificate,
+        "handoff": handoff,
+    }
     left = len(found["certificate"]["survivors"])
     proof = f"{certificate['processes']} processes, {left} left alive, guarantee {certificate['guarantee']}"
     if found["state"] == "ending" and not left:
         proof = "it ends once your turn is over"
-    return Answer(structured, f"{found['name']} ({found['id']}) is {found['state']}: {proof}")
+    stored = f"; {sum(handoff['stored'].values())} records handed off" if handoff else ""
+    return Answer(structured, f"{found['name']} ({found['id']}) is {found['state']}: {proof}{stored}")
 
 
 async def end_session(conversation: Conversation, request: Request) -> Answer:
-    """End one session politely: it is asked to stop, gets TERM, then KILL after the grace, until nothing of its process
-    tree is left, which the certificate proves.
+    """End one session politely and hand over what it knew: the hand-off is stored, then it is asked to stop, gets TERM,
+    and KILL after the grace, until nothing of its process tree is left, which the certificate proves.
 
-    Without session it ends your own: you are answered first, and end when your turn is over, 30 s at most. Use it
-    when work is done; kill_session for what hangs or must stop now, cleanup_sessions for many. Destroyed: its
-    processes and unsaved work. Kept: log, exit, record. Cancelling does not undo it; asking again returns the same
-    ending. Survivors are named and tried again.
+    Without session it ends your own: you are answered first, and end when your turn is over. Give a checkpoint at
+    least; without words one is inferred. Use it when work is done; kill_session for what hangs, cleanup_sessions for
+    many. Destroyed: its processes and unsaved work. Asking again returns the same ending and stores nothing twice.
 
-    Yourself and what you started; other agents' sessions, protected, main and system ones, and those with people
-    attached need the operator: APPROVAL_NEEDED gives a request id, once granted repeat with approval. NOT_FOUND.
+    Yourself and what you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted repeat
+    with approval. NOT_FOUND.
     """
-    arguments = given(request)
-    arguments["session"] = arguments["session"] or conversation.caller.session
-    if arguments["session"] is None:
-        raise InputError(
-            Code.BAD_INPUT, "you are in no session, so there is none of your own to end", "name the one that you mean"
-        )
-    return _answer(await conversation.operate("end_session", **arguments))
+    return _answer(await conversation.operate("end_session", **given(request)))
 
 
 END_SESSION = Tool(
@@ -70,10 +68,24 @@ END_SESSION = Tool(
         "reason",
         "grace",
         "approval",
+        relational_delta=(str | None, Field(default=None, description="what changed in working together")),
+        next_session_focus=(str | None, Field(default=None, description="where to resume")),
+        transcript_path=(str | None, Field(default=None, description="of this conversation")),
+        epitaph=(str | None, Field(default=None, description="a last word")),
         session=(
             str | None,
-            Field(default=None, description="id, unique beginning of an id, or name; yours if left out"),
+            Field(default=None, description=f"{SESSION}; yours if left out"),
         ),
+        checkpoint=(str | None, Field(default=None, description="where the work stands: the most important of these")),
+        decisions=(list[str], Field(default_factory=list, description="what was decided, and why")),
+        open_loops=(list[str], Field(default_factory=list, description="questions and tasks not done")),
+        preferences=(list[str], Field(default_factory=list, description="how the user likes things")),
+        constraints=(list[str], Field(default_factory=list, description="boundaries never to cross")),
+        warnings=(list[str], Field(default_factory=list, description="what to be careful about")),
+        resolved_loops=(list[str], Field(default_factory=list, description="ids of loops that are done")),
+        dropped_loops=(list[str], Field(default_factory=list, description="ids of loops given up")),
+        project=(str | None, Field(default=None, description="by default the session's own")),
+        succession_policy=(Policy | None, Field(default=None, description="whether somebody may go on from here")),
     ),
     EndedBy,
     end_session,
@@ -86,9 +98,8 @@ async def kill_session(conversation: Conversation, request: Request) -> Answer:
     detached children included, which the certificate proves.
 
     Use it for what is stuck, orphaned or ignores end_session; prefer end_session for one that can still finish,
-    cleanup_sessions for many. Without force an active one (working, waiting, unknown, people attached) is refused
-    with ACTIVE and goes on. Destroyed: its processes and unsaved work. Kept: log, record. Asking again returns the
-    same ending.
+    cleanup_sessions for many. Without force an active one is refused with ACTIVE and goes on. Destroyed: its processes
+    and unsaved work. Asking again returns the same ending.
 
     Yourself and what you started; others, force or not, need the operator: APPROVAL_NEEDED gives a request id, once
     granted repeat exactly this call with approval. NOT_FOUND.

@@ -35,12 +35,11 @@ class Brief(Result):
     verdict: str
     because: str
     owner: str
-    quiet_for: int = Field(description="seconds without a sign of life")
-    processes: int
-    memory: int = Field(description="bytes of the whole tree")
+    quiet_for: int = Field(description="seconds")
+    memory: int = Field(description="bytes")
 
 
-_MORE = ("kind", "agent", "parent", "project", "created_at", "attached")
+_MORE = ("processes", "kind", "agent", "parent", "project", "created_at", "attached")
 
 
 class Listed(Result):
@@ -62,11 +61,10 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
     """List sessions, each with a verdict on what it does and what its process tree takes; by default yours and all below
     them.
 
-    Use it to find an id or to see what you have left running; for one in full use get_session, to end many
-    cleanup_sessions, which takes the same selections. Anybody may see all. Oldest first, in pages of at most 16 kB:
-    left_out counts the rest, next goes into after. Ended ones only with `ended` in the selection. Verdicts rest on
-    what the processes do, not on silence; unknown is never safe to kill. BAD_INPUT for a selection that cannot be
-    read.
+    Use it to find an id or to see what you have left running; for one in full get_session, to end many
+    cleanup_sessions. Anybody may see all. Oldest first, in pages: left_out counts the rest, next goes into after.
+    Ended ones only with `ended` in the selection. unknown is never safe to kill. BAD_INPUT for a selection that
+    cannot be read.
     """
     found = await conversation.operate("list_sessions", selection=request.selection)
     rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
@@ -84,19 +82,30 @@ class Detail(Result):
     state: str
     verdict: str
     evidence: list[str]
-    owner: str
-    command: list[str]
-    output: int = Field(description="newest cursor of its output")
-    limits: dict[str, Any] = Field(description="idle, age, memory")
-    warnings: list[str] = Field(description="limits that it has passed")
-    children: list[str]
-    tree: list[dict[str, Any]] = Field(description="processes: pid, parent, command, state, memory")
+    output: int = Field(description="newest cursor")
+    tree: list[dict[str, Any]] = Field(description="processes")
     tree_left_out: int
-    exit: dict[str, Any] | None
-    ending: dict[str, Any] | None = Field(description="by, reason, how, certificate")
+    handoff: dict[str, Any] | None
+    ending: dict[str, Any] | None = Field(description="by, reason, how, certificate, summary")
 
 
-_ALSO = ("cwd", "protected", "started_at", "ended_at", "last_output_at", "last_input_at", "cpu", "guarantee")
+_ALSO = (
+    "owner",
+    "limits",
+    "warnings",
+    "children",
+    "exit",
+    "predecessor",
+    "successor",
+    "cwd",
+    "protected",
+    "started_at",
+    "ended_at",
+    "last_output_at",
+    "last_input_at",
+    "cpu",
+    "guarantee",
+)
 _OF_A_PROCESS = ("pid", "parent", "command", "state", "memory")
 
 

@@ -16,17 +16,18 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    "command",
-    "headless",
-    "tmux",
-    "keep_children",
+    command=(list[str], Field(description="program and arguments")),
+    headless=(bool, Field(default=False, description="pipes instead of a terminal")),
+    tmux=(bool, Field(default=False, description="in the user's own tmux")),
+    keep_children=(bool, Field(default=False, description="when it exits, let what it left go on")),
     kind=(Literal["task", "subagent", "cron"], Field(default="task", description="what it is for")),
-    cwd=(str | None, Field(default=None, description="absolute folder it starts in; by default yours")),
-    name=(str | None, Field(default=None, description="unique among the living; made from the command if left out")),
-    project=(str | None, Field(default=None, description="what it is about; by default the repository of its folder")),
+    cwd=(str | None, Field(default=None, description="absolute; by default yours")),
+    name=(str | None, Field(default=None, description="unique among the living")),
+    project=(str | None, Field(default=None, description="by default that of its folder")),
     idle_limit=(str | None, Field(default=None, description="end it when quiet for this long: 30m, 8h")),
     max_age=(str | None, Field(default=None, description="end it when older than this: 2h, 3d")),
     max_memory=(str | None, Field(default=None, description="end it when its tree takes more: 500M, 2G")),
+    from_session=(str | None, Field(default=None, description="go on from this one: an id, a name, or last")),
     env=(dict[str, str], Field(default_factory=dict, description="variables added to your environment")),
 )
 
@@ -43,14 +44,13 @@ async def start_session(conversation: Conversation, request: Request) -> Answer:
     """Start a program or another agent as a new session of yours; returns its id once the program has been executed.
 
     Use it for work that goes on beside you or outlives this call: agents, servers, long builds. Not for typing into
-    one that runs (send_input), nor for a short command whose output you want now (your shell). The session survives
-    you and restarts of Lamplighter; all it starts belongs to it and dies with it at end_session or kill_session. It
-    has your user's rights, and a terminal of 24 × 80 unless headless (pipes) or tmux (in the user's own tmux). The
-    command is run by no shell: for pipes give ["sh", "-c", "…"]. Past idle_limit, max_age or max_memory Lamplighter
-    ends it by itself.
+    one that runs (send_input), nor for a short command whose output you want now (your shell). All it starts belongs
+    to it and dies with it at end_session or kill_session. Run by no shell (for pipes: ["sh", "-c", "…"]), with your
+    user's rights, on a terminal unless headless or tmux. With from_session it has what that one handed over, in the
+    file LAMPLIGHTER_HANDOFF names and wherever the command says {handoff}. Past a limit Lamplighter ends it.
 
-    Anybody may start. Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY,
-    START_FAILED.
+    Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; SUCCEEDED or
+    NO_SUCCESSOR for from_session.
     """
     arguments = given(request)
     arguments["cwd"] = arguments["cwd"] or conversation.client.cwd

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
-from lamplighter.frontends.mcp.core.derivation import derived, given
+from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
 from lamplighter.frontends.mcp.core.size import fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool, told
 from lamplighter.operations.operation import Request, Result
@@ -25,13 +25,12 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     """Type into a running session as a person at its keyboard would, then press Enter.
 
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
-    (end_session, kill_session) or start a program (start_session). Text is sent literally and exactly once; with
-    keys=true it is names of keys apart by spaces (Up Enter C-c M-x F5), and enter is ignored. What the program does
-    with it cannot be taken back. Returns when it was taken, not answered: then wait_session, and read_output with the
-    cursor that comes back.
+    (end_session, kill_session) or start a program (start_session). Sent literally and exactly once; with keys=true it
+    is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
+    wait_session, and read_output from the cursor that comes back.
 
-    Your own session and those you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted
-    repeat with approval. ENDED when it is over.
+    Your own and those you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted repeat
+    with approval. ENDED when it is over.
     """
     found = await conversation.operate("send_input", **given(request))
     return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
@@ -49,7 +48,7 @@ SEND_INPUT = Tool(
 
 
 class ReadTool(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description=SESSION)
     mode: Literal["screen", "output"] = Field(
         default="screen", description="screen: what a person would see now; output: all it printed, by cursor"
     )
@@ -59,23 +58,22 @@ class ReadTool(Request):
 
 
 class Read(Result):
-    id: str
-    mode: str
     text: str
     cursor: int = Field(description="pass as since to go on from here")
     more: bool = Field(description="there is more already")
-    lost: int = Field(description="bytes before this text that rotation took")
-    exact: bool = Field(description="false when a screen was rebuilt without its beginning")
+    lost: int = Field(description="bytes that rotation took")
+
+
+_ALSO = ("id", "mode", "exact")  # exact: false when a screen was rebuilt without its beginning
 
 
 async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     """Read what a session shows on its screen now, or what it has printed, by cursor.
 
-    Use screen for a program that draws, such as an agent or an editor; output with since to follow a log without
-    missing or repeating a byte. To wait for something use wait_session; for state or exit get_session. Anybody may
-    read; nothing is consumed. Works after the end, while the log is kept. Output without since begins 200 lines
-    before the end. more: the limit cut it, read on from cursor; lost: bytes gone for good. Control codes are left
-    out. NOT_FOUND; BAD_INPUT for a cursor past the end.
+    Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
+    repeating a byte. To wait for something use wait_session; for state or exit get_session. Anybody may read; nothing
+    is consumed. Works after the end, while the log is kept. Output without since begins 200 lines before the end.
+    NOT_FOUND; BAD_INPUT for a cursor past the end.
     """
     arguments = given(request)
     if request.mode == "screen":
@@ -83,7 +81,7 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     elif request.since is None and request.lines is None:
         arguments["lines"] = 200
     found = await conversation.operate("read_output", **arguments)
-    structured = {name: found[name] for name in Read.model_fields}
+    structured = {name: found[name] for name in (*Read.model_fields, *_ALSO)}
     return Answer(structured, found["text"] or f"nothing yet; the cursor is {found['cursor']}")
 
 
@@ -99,7 +97,7 @@ READ_OUTPUT = Tool(
 
 
 class WaitTool(Request):
-    session: str = Field(description="id, unique beginning of an id, name, or a selection such as mine,kind:subagent")
+    session: str = Field(description="id, its beginning, name, or a selection such as mine,kind:subagent")
     until: str = Field(
         default="ended", description="ended; idle (quiet, at no work, not waiting for its own); or text=… in its output"
     )
@@ -117,11 +115,10 @@ class WaitedFor(Result):
 async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
     """Wait until a session has ended, is idle, or has printed a text; with a selection, until each of several has.
 
-    Use it instead of asking again and again; for the state right now use get_session. Cancelling it or its timeout
-    stops the waiting alone, never the session. On timeout met=timeout: call again. Many clients give up after 60 s,
-    so keep below that unless yours takes progress, sent every 5 s. For the answer to what you typed: until text=…
-    with since = the cursor from send_input. Anybody may wait. ENDED when it is over before it was idle or printed the
-    text.
+    Use it instead of asking again and again; for the state right now use get_session. Cancelling or its timeout stops
+    the waiting alone, never the session: met=timeout, call again. Many clients give up after 60 s unless they take
+    progress. For the answer to what you typed: until text=… with since = the cursor from send_input. ENDED when it is
+    over before that.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
