@@ -437,8 +437,8 @@ def test_a_transcript_that_is_named_is_read_if_it_is_one(client: McpClient, tmp_
         said = refused(client, "capture_now", transcript_path=f"{tmp_path}/{path}")
         assert said.code == "NOT_FOUND"
         assert "diary" not in said.text
-    assert refused(client, "capture_now", transcript_path="/dev/zero").code == "NOT_FOUND"
-    assert refused(client, "capture_now", transcript_path="a\0b").code == "NOT_FOUND"
+    for path in ("/dev/zero", "/proc/self/mem", "/proc/self/environ", "a\0b"):
+        assert refused(client, "capture_now", transcript_path=path).code == "NOT_FOUND"
 
 
 def test_a_transcript_cannot_pass_for_the_capture_s_own_words(client: McpClient, tmp_path: Path) -> None:
@@ -470,6 +470,18 @@ def test_a_huge_transcript_is_kept_within_bounds(client: McpClient, shared: Engi
     assert "599 word" in text
     assert "Left out: " in text
     assert all(len(row["document"]) < 600_000 for row in rows(shared, "captures"))
+
+
+def test_what_is_forgotten_for_good_is_in_no_capture_either(client: McpClient, shared: Engine, tmp_path: Path) -> None:
+    text = "Use whole cents, please"
+    path = shutil.copy(GOLDEN / "claude" / "finished" / "transcript.jsonl", tmp_path)
+    capture = client.call("capture_now", transcript_path=str(path), reason=f"they said: {text}")["capture_id"]
+    stored = client.call("store_memory", content=text)["id"]
+    shared.call("update_record", action="forget", records=[stored], hard=True)
+    for mode in ("summary", "structured", "raw"):
+        found = client.call("read_capture", id=capture, mode=mode)["text"]
+        assert text not in found
+        assert "Tests are still missing" in found or mode == "summary"
 
 
 def test_captures_that_are_not_there(client: McpClient) -> None:
