@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ import pytest
 from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import McpClient, ToolError, bridge_command, connected, inhabitant, outside
+from lamplighter.testing.processes import wait_until
 from lamplighter.testing.web import web
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -423,6 +426,33 @@ def test_a_session_s_own_transcript_is_found_and_kept_as_it_was(shared: Engine, 
         assert SECRET not in str(rows(shared, "captures"))
         assert refused(client, "capture_now").code == "NOT_FOUND"
         assert shared.show(session)["state"] == "running"
+
+
+def test_the_transcript_of_an_agent_outside_is_found_among_others(shared: Engine, tmp_path: Path) -> None:
+    """It says which conversation it is in; that began before its session here, and another goes on in the same folder."""
+    program, home, path = tmp_path / "claude", tmp_path / "home", f"{shared.folder}/outside-claude"
+    program.symlink_to(sys.executable)
+    folder = home / ".claude" / "projects" / "".join(letter if letter.isalnum() else "-" for letter in str(tmp_path))
+    folder.mkdir(parents=True)
+    environment = {**shared.environment, "HOME": str(home)}
+    command = [str(program), mcp_agent.__file__, path, *bridge_command("rekindle")]
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        try:
+            for name, case in (("1" * 8, "finished"), ("2" * 8, "killed")):
+                said = (GOLDEN / "claude" / case / "transcript.jsonl").read_text()
+                conversation = f"{name}-2222-4333-8444-555555555555"
+                (folder / f"{conversation}.jsonl").write_text(said.replace("/w/shop", str(tmp_path)))
+            (home / ".claude" / "sessions").mkdir()
+            own = {"sessionId": "11111111-2222-4333-8444-555555555555", "cwd": str(tmp_path)}
+            (home / ".claude" / "sessions" / f"{process.pid}.json").write_text(json.dumps(own))
+            assert wait_until(Path(path).exists)
+            with connected(path) as client:
+                client.call("boot_report")
+                kept = client.call("capture_now")
+                assert kept["transcript_path"] == f"{folder}/11111111-2222-4333-8444-555555555555.jsonl"
+                assert shared.show(kept["session_id"])["agent"] == "claude"
+        finally:
+            process.kill()
 
 
 def test_a_transcript_that_is_named_is_read_if_it_is_one(client: McpClient, tmp_path: Path) -> None:
