@@ -18,7 +18,7 @@ from bench.lamps import Lamps, lamps
 from bench.questions import Corpus, Question, load, read
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.domain.record import Record, RecordType, Source, new_id
+from lamplighter.domain.record import Ids, Record, RecordType, Source
 from lamplighter.domain.wording import query
 from lamplighter.store import recall, records
 from lamplighter.store.migrations import migrate
@@ -132,15 +132,16 @@ def _ask(ours: Lamps, question: Question) -> float:
 
 def _fill(ours: Lamps, corpus: Corpus, most: int) -> int:
     """Pieces of what was said, each a record."""
-    count, last = 0, ""
+    count, ids = 0, Ids()
     with closing(sqlite3.connect(ours.engine.home.database, timeout=60)) as db, db:
         for text in corpus.whole.values():
             said = " ".join(text.split())
             for at in range(0, len(said), _PIECE):
                 if count == most:
                     return count
-                last = new_id("r", 1_800_000_000.0, last)
-                records.insert(db, _record(last, said[at : at + _PIECE], float(count), _PROJECT))
+                records.insert(
+                    db, _record(ids.new("r", 1_800_000_000.0), said[at : at + _PIECE], float(count), _PROJECT)
+                )
                 count += 1
     return count
 

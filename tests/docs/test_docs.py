@@ -65,7 +65,7 @@ def test_every_link_leads_somewhere() -> None:
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_readme_session_runs_as_it_is_shown(lit: Engine) -> None:
+def test_the_readme_session_runs_as_it_is_shown(lit: Engine, tmp_path: Path) -> None:
     block = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert block is not None
     for step in re.split(r"^\$ ", block[1], flags=re.M)[1:]:
@@ -73,7 +73,8 @@ def test_the_readme_session_runs_as_it_is_shown(lit: Engine) -> None:
         words = shlex.split(line)
         assert words[0] == "lamp"
         command = [sys.executable, "-m", "lamplighter.frontends.cli.main", *words[1:]]
-        ran = subprocess.run(command, env=lit.environment, capture_output=True, text=True, timeout=60, check=False)
+        given = {"env": lit.environment, "cwd": tmp_path, "timeout": 60}
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, **given)
         assert ran.returncode == 0, ran.stderr
         assert _general(ran.stdout + ran.stderr) == _general(shown), line
 
@@ -81,7 +82,9 @@ def test_the_readme_session_runs_as_it_is_shown(lit: Engine) -> None:
 def _general(text: str) -> list[str]:
     """Without ids, pids, signals' order and times."""
     lines = [re.sub(r"\s+", " ", re.sub(r"\b0[0-9a-z]{7}\b", "ID", line)).strip() for line in text.splitlines()]
-    return sorted(re.sub(r"\b\d+(\.\d+)?\b", "N", line).replace("guarantee tree", "guarantee kernel") for line in lines)
+    return sorted(
+        re.sub(r"\b\d+(\.\d+)?s?\b", "N", line).replace("guarantee tree", "guarantee kernel") for line in lines
+    )
 
 
 def test_the_version_is_one(lit: Engine) -> None:

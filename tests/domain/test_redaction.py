@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamplighter.domain.name import make_id
-from lamplighter.domain.record import new_id
+from lamplighter.domain.record import Ids
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.token import make_secret
 
@@ -221,7 +221,7 @@ _IDS = st.one_of(
     st.text(_HEX, min_size=7, max_size=12),
     st.text(_HEX, min_size=64, max_size=64),
     st.floats(1.8e9, 1.9e9).map(lambda now: make_id(now, "")),
-    st.floats(1.8e9, 1.9e9).map(lambda now: new_id("r", now)),
+    st.floats(1.8e9, 1.9e9).map(lambda now: Ids().new("r", now)),
     st.text("äöüßé日本語кот", min_size=1, max_size=9),
 )
 

@@ -64,7 +64,7 @@ KEPT_AS: dict[RecordType, tuple[str, int]] = {
 CATEGORIES = ("preference", "lesson", "context", "relationship", "general")
 LONGEST = 20_000
 WHOLE_ID = 1 + ID_LENGTH + 2
-"""Characters of an id of `new_id`."""
+"""Characters of an id that `Ids` makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,14 @@ class Record:
         return self.state is RecordState.ACTIVE
 
 
-def new_id(letter: str, now: float, last: str = "") -> str:
-    """An id for what has no host of its own: sortable by time, and other than any that another host makes. `last` is the id
-    that was made just before, if several are made at once."""
-    return letter + make_id(now, last[1:9]) + secrets.choice(_ALPHABET) + secrets.choice(_ALPHABET)
+class Ids:
+    """Ids for what may travel between hosts: sortable by time, none given twice here, and other than any that another host
+    makes."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def new(self, letter: str, now: float) -> str:
+        """`letter` says what it is of: r a record, h a hand-off, p a packet, c a capture."""
+        self._last[letter] = make_id(now, self._last.get(letter, ""))
+        return letter + self._last[letter] + secrets.choice(_ALPHABET) + secrets.choice(_ALPHABET)

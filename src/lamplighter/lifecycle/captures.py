@@ -14,7 +14,6 @@ from typing import Any
 from lamplighter.agents.transcript import Transcript
 from lamplighter.domain.capture import Capture, digest_of, within_bounds
 from lamplighter.domain.permission import Caller
-from lamplighter.domain.record import new_id
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
@@ -85,7 +84,7 @@ class Captures:
         document = _document(found, clean)
         now = self.fleet.clock.now()
         return Capture(
-            id=new_id("c", now),
+            id=self.fleet.ids.new("c", now),
             session=session.id,
             at=now,
             by=caller.name,

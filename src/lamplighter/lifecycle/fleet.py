@@ -17,6 +17,7 @@ from lamplighter.clock import Clock
 from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
 from lamplighter.domain.permission import Caller
+from lamplighter.domain.record import Ids
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError, UnavailableError
 from lamplighter.holder import proc
@@ -76,6 +77,7 @@ class Fleet:
         self.names: dict[str, str] = {}
         self.boot = proc.boot_id()
         self.last_id = ""
+        self.ids = Ids()
         self.holders_lost: dict[str, tuple[int, tuple[int, int] | None]] = {}
         self.news = asyncio.Event()
         self.lookers: list[Callable[[float], Awaitable[None]]] = []  # each brings up to date what it watches

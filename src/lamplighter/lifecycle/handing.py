@@ -18,11 +18,11 @@ from lamplighter.domain.record import (
     NO_EVIDENCE,
     SINGULAR,
     Evidence,
+    Ids,
     Record,
     RecordState,
     RecordType,
     Source,
-    new_id,
 )
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
@@ -104,7 +104,7 @@ class Handing:
         before = handoffs.of_session(db, session.id)
         now = self.fleet.clock.now()
         handoff = Handoff(
-            id=new_id("h", now),
+            id=self.fleet.ids.new("h", now),
             session=session.id,
             project=prepared.project.id,
             at=now,
@@ -125,7 +125,7 @@ class Handing:
         dropped = _close_loops(db, draft.dropped_loops, handoff, "dropped")
         prepared.project.see(db, now)
         waiting = records.active(db, prepared.project.id, RecordType.OPEN_LOOP)
-        stored = _insert(db, prepared, handoff)
+        stored = _insert(db, prepared, handoff, self.fleet.ids)
         carried = () if handoff.inferred else _carry(db, waiting, before)
         counts: dict[str, int] = {}
         for record in stored:
@@ -164,18 +164,16 @@ def _cleaned(draft: Draft) -> tuple[Draft, int, int]:
     return replace(draft, **changes), counts[0], counts[1]
 
 
-def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff) -> list[Record]:
+def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff, ids: Ids) -> list[Record]:
     """Each text that is not in force already, word for word. What there is one of replaces what was there before; what is
     inferred is about this session alone."""
     stored: list[Record] = []
-    last = handoff.id
     for (kind, text), evidence in zip(prepared.draft.items(), prepared.evidence, strict=True):
         if kind in _LASTING and records.in_force(db, prepared.project.id, kind, text):
             continue
         category, importance = KEPT_AS[kind]
-        last = new_id("r", handoff.at, last)
         record = Record(
-            id=last,
+            id=ids.new("r", handoff.at),
             type=kind,
             content=text,
             category=category,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lamplighter.domain.permission import Caller, Rank, check_record
-from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source, new_id
+from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.wording import Query, storable
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
@@ -99,12 +99,10 @@ class Memory:
                 return Kept([_get(db, one) for one in before["records"]], before["new"], redacted, withheld)
             kept: list[Record] = []
             new: list[str] = []
-            last = ""
             for draft in drafts:
                 same = records.in_force(db, draft.project, draft.type, draft.content)
                 if same is None:
-                    last = new_id("r", now, last)
-                    same = replace(draft, id=last, created_at=now)
+                    same = replace(draft, id=self.fleet.ids.new("r", now), created_at=now)
                     records.insert(db, same)
                     new.append(same.id)
                 kept.append(same)
@@ -178,7 +176,9 @@ class Memory:
             check_record(caller, old)
             if not old.active:
                 raise _not_active(old, RecordState.SUPERSEDED)
-            made = replace(_like(draft, old, nature), id=new_id("r", now), created_at=now, supersedes=old.id)
+            made = replace(
+                _like(draft, old, nature), id=self.fleet.ids.new("r", now), created_at=now, supersedes=old.id
+            )
             records.insert(db, made)
             records.close(db, old.id, RecordState.SUPERSEDED, now, caller.name, superseded_by=made.id)
             events.append(db, now, caller.session, caller.name, "superseded", records=[old.id], by_record=made.id)

@@ -15,7 +15,6 @@ from typing import Any
 from lamplighter.domain.ingredients import Before
 from lamplighter.domain.packet import BUDGET, Packet, build, fitting
 from lamplighter.domain.permission import Caller
-from lamplighter.domain.record import new_id
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
@@ -48,7 +47,6 @@ class Packing:
     def __init__(self, fleet: Fleet, projects: Projects) -> None:
         self.fleet = fleet
         self.projects = projects
-        self._last = ""  # id that was given, so that two of the same moment have two
 
     async def deliver(
         self,
@@ -93,8 +91,7 @@ class Packing:
             project = await self._project_of(predecessor)
         now = self.fleet.clock.now()
         named = predecessor.id if predecessor else None
-        self._last = new_id("p", now, self._last)
-        asked = Question(self._last, now, project, named, caller.session, budget or BUDGET)
+        asked = Question(self.fleet.ids.new("p", now), now, project, named, caller.session, budget or BUDGET)
         found = await self.fleet.store.read(lambda db: gather(db, asked))
         first = await asyncio.to_thread(_build, found, asked.budget)
         second = await self._fitting(asked, query, first) if query else None

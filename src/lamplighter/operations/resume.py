@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.domain.permission import Act
-from lamplighter.domain.record import Record, RecordType, Source, new_id
+from lamplighter.domain.record import Record, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, InputError
@@ -116,8 +116,7 @@ async def _ids(call: Call) -> list[str]:
     if before:
         return before
     now = call.app.clock.now()
-    first = new_id("r", now)
-    ids = [first, new_id("r", now, first)]
+    ids = [call.app.fleet.ids.new("r", now) for _ in range(2)]
     await call.app.execution.remember(call, ids)
     return ids
 
