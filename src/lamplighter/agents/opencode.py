@@ -146,7 +146,10 @@ def _open(place: str) -> sqlite3.Connection | None:
     if file is None:
         return None
     with file:
-        if file.read(len(_MAGIC)) != _MAGIC:
+        try:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return None
+        except OSError:  # what looks like a file and cannot be read, as some of /proc
             return None
     # What was written last is still in a log beside the database; it is read through an index that only opencode may make.
     logged = journal.is_own(f"{place}-wal") and journal.is_own(f"{place}-shm")

@@ -61,7 +61,7 @@ class Guests:
             return await self._begin(caller, word, agent, cwd, key)
 
     async def _begin(self, caller: Caller, word: str | None, agent: str, cwd: str | None, key: str) -> Session:
-        announced = Announcement(name=word or f"{agent}:guest", agent=agent, cwd=cwd)
+        announced = Announcement(name=word or f"{agent}:guest".removeprefix("generic:"), agent=agent, cwd=cwd)
 
         def name(db: sqlite3.Connection, session: str) -> None:
             for value in dict.fromkeys((caller.name, word or caller.name)):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 
 from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript, Where
 from lamplighter.domain.session import Session
+from lamplighter.holder import proc
+
+_AGENT = re.compile(r"agent:[^:]+:(\d+)@(\d+)")
 
 
 async def of_session(session: Session, until: float, named: str | None = None) -> Transcript | None:
@@ -23,12 +27,27 @@ async def of_session(session: Session, until: float, named: str | None = None) -
 
 
 def where(session: Session, until: float) -> Where:
+    begun = session.started_at or session.created_at
+    places: dict[str, str] = session.facts.get("places", {})
+    pids = (session.main.pid,) if session.main else ()
+    if told := _teller(session):
+        begun = min(begun, proc.start_moment(told[1]))
+        places, pids = proc.variables_of(told[0], transcript.VARIABLES), (told[0],)
     return Where(
         home=os.path.expanduser("~"),
         cwd=session.cwd,
-        started_at=session.started_at or session.created_at,
+        started_at=begun,
         ended_at=until,
         command=session.command,
-        environment=session.facts.get("places", {}),
-        pids=(session.main.pid,) if session.main else (),
+        environment=places,
+        pids=pids,
     )
+
+
+def _teller(session: Session) -> tuple[int, int] | None:
+    """The agent's process behind a session that it only tells of, while it lives: its conversation is older than that."""
+    found = _AGENT.fullmatch(session.owner) if session.logical else None
+    if found is None:
+        return None
+    pid, start = int(found[1]), int(found[2])
+    return (pid, start) if proc.is_alive(pid, start) else None

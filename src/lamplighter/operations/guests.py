@@ -21,6 +21,7 @@ _GENERIC = "generic"
 
 async def own_session(call: Call, word: str | None, folder: str | None) -> Session:
     """The session that the caller means, begun if need be, and its lease anew. FORBIDDEN when it is somebody else's."""
+    await call.app.allowed(call.caller, Act.RECORD)  # before one begins for somebody who may hand off nothing
     agent = own_program(call.app, call.caller) or _GENERIC
     found = await call.app.guests.welcome(call.caller, word, agent, folder, call.key)
     session = await call.app.permitted(call, Act.HAND_OFF, found.id)

@@ -10,11 +10,12 @@ from lamplighter.domain.capture import MOST, Capture
 
 def insert(db: sqlite3.Connection, capture: Capture, key: str) -> None:
     """Taken by the call with this key. Of one session the newest are kept."""
-    about = {"path": capture.path, "redacted": capture.redacted, "withheld": capture.withheld}
-    values = (capture.id, capture.session, capture.at, capture.by, capture.reason, capture.digest)
+    about = {"reason": capture.reason, "path": capture.path}
+    counted = {"redacted": capture.redacted, "withheld": capture.withheld}
+    values = (capture.id, capture.session, capture.at, capture.by, capture.digest, key)
     db.execute(
-        "INSERT INTO captures VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (*values, key, json.dumps({**about, "document": capture.document})),
+        "INSERT INTO captures VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*values, json.dumps({**about, **counted, "document": capture.document})),
     )
     db.execute(
         "DELETE FROM captures WHERE session = ? AND id NOT IN "
@@ -62,7 +63,7 @@ def _capture(row: sqlite3.Row) -> Capture:
         row["session"],
         row["at"],
         row["by"],
-        row["reason"],
+        kept["reason"],
         kept["path"],
         row["digest"],
         kept["document"],

@@ -253,7 +253,6 @@ MIGRATIONS: list[str] = [
         session TEXT NOT NULL,
         at REAL NOT NULL,
         by TEXT NOT NULL,
-        reason TEXT NOT NULL,
         digest TEXT NOT NULL,
         key TEXT NOT NULL,
         document TEXT NOT NULL

@@ -24,6 +24,7 @@ _DOCUMENTS = (
     ("sessions", "id", "facts"),
     ("sessions", "id", "command"),
     ("approvals", "id", "arguments"),
+    ("captures", "id", "document"),
 )
 """Tables, their keys, and columns of JSON in which a record's text can be."""
 _SHORT = 12  # below this a text is found inside others by chance, and only a whole string is it

@@ -107,7 +107,15 @@ async def boot_report(conversation: Conversation, request: BootReport) -> Answer
     folder = conversation.client.cwd
     found = await conversation.operate("boot_report", folder=folder, **request.model_dump())
     await _begin(conversation, folder)
-    return Answer(found, found["report"])
+    report = _reworded(found["report"])
+    return Answer({**found, "report": report}, report)
+
+
+def _reworded(report: str) -> str:
+    """What the report itself says, in the words of these tools; what it quotes stays as it is."""
+    return "\n".join(
+        line if line.startswith("|") else line.replace("search_records", "search_memory") for line in report.split("\n")
+    )
 
 
 async def _begin(conversation: Conversation, folder: str | None) -> None:
