@@ -34,7 +34,7 @@ def measure(scale: Scale) -> Iterator[Row]:
 
 
 def _ended(ours: Lamps, **words: Any) -> float:
-    session = ours.start("cat", headless=True)["id"]
+    session = ours.start("cat")["id"]
     began = time.perf_counter()
     ours.warm.ask("end_session", session=session, **({"project": PROJECT, **words} if words else {}))
     ours.warm.message()
