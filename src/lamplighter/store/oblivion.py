@@ -19,6 +19,7 @@ _DOCUMENTS = (
     ("calls", "key", "result"),
     ("handoffs", "id", "document"),
     ("receipts", "id", "document"),
+    ("captures", "id", "document"),
     ("sessions", "id", "ending"),
     ("sessions", "id", "intent"),
     ("sessions", "id", "facts"),
