@@ -122,8 +122,8 @@ class Visit:
             await self._send_text(f'{{"id":{json.dumps(number)},"result":{result}}}', call.descriptors)
         except LampError as error:
             await self._send({"id": number, "error": error.document()})
-        except OSError:
-            return  # whoever asked is gone
+        except _GoneError:
+            return
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -150,12 +150,19 @@ class Visit:
     async def _send_text(self, text: str, descriptors: list[int] | None = None) -> None:
         data = text.encode() + b"\n"
         async with self._sending:
-            if descriptors:
-                # The descriptors travel with the first bytes; a socket that is just answered has room for those.
-                sent = socket.send_fds(self.sock, [data], descriptors)
-                data = data[sent:]
-            if data:
-                await self._loop.sock_sendall(self.sock, data)
+            try:
+                if descriptors:
+                    # The descriptors travel with the first bytes; a socket that is just answered has room for those.
+                    sent = socket.send_fds(self.sock, [data], descriptors)
+                    data = data[sent:]
+                if data:
+                    await self._loop.sock_sendall(self.sock, data)
+            except OSError as error:
+                raise _GoneError from error
+
+
+class _GoneError(OSError):
+    """Whoever asked has left. What else the system refuses is a fault inside, and is answered."""
 
 
 def _parse(line: bytes) -> dict[str, Any]:

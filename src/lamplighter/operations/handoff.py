@@ -135,7 +135,7 @@ async def prepared(
     return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
 
 
-@operation(command="handoff --save", group="memory", positional=("session",), changes=True, act=Act.HAND_OFF)
+@operation(command=None, group="memory", positional=("session",), changes=True, act=Act.HAND_OFF)
 async def hand_off(call: Call, request: HandOff) -> HandoffView:
     """Store what a session leaves to the next, and end nothing.
 

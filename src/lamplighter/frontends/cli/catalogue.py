@@ -140,7 +140,6 @@ INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
 _SAVE = _option("save", "--save", "store a hand-off instead, and end nothing; say what in the options below")
-_SAVING = "handoff --save"
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "approve": (_GRANT, _REFUSE, _KEY),
@@ -196,7 +195,6 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "details": "No command needs this first: the daemon starts by itself on first use.",
             "fields": [],
         },
-        _handoff(documents["handoff"], documents[_SAVING]),
         _token(),
         *_for_the_user(),
     ]
@@ -293,8 +291,8 @@ def load() -> dict[str, Command]:
     with open(path, encoding="utf-8") as file:
         entries = json.load(file)["commands"]
     documents = {entry["command"]: entry for entry in entries if entry["command"]}
-    documents |= {entry["command"]: entry for entry in _by_hand(documents)}
-    del documents[_SAVING]  # it is a part of handoff
-    documents |= {entry["command"]: entry for entry in of_records({entry["name"]: entry for entry in entries})}
+    operations = {entry["name"]: entry for entry in entries}
+    documents |= {entry["command"]: entry for entry in (*_by_hand(documents), *of_records(operations))}
+    documents["handoff"] = _handoff(documents["handoff"], operations["hand_off"])
     names = [*(name for name in _ORDER if name in documents), *(name for name in documents if name not in _ORDER)]
     return {name: Command(documents[name]) for name in names}
