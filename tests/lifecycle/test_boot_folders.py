@@ -13,6 +13,7 @@ import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.lifecycle.boot_folders import BootFolders
+from lamplighter.settings import load_settings
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OUTSIDE = "is in none of the folders"
@@ -193,3 +194,23 @@ def test_no_descriptor_is_left_open(inside: Path) -> None:
             continue
     BootFolders((str(inside),), str(inside)).newest_transcript("deep")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("written", "folders"),
+    [
+        ("[]", ()),
+        ('["/a/b", "/c/../d/"]', ("/a/b", "/d")),
+        ('"/a:/b"', ("/a", "/b")),
+    ],
+)
+def test_the_setting_is_a_list_of_folders(written: str, folders: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f"boot_folders = {written}\n")
+    assert load_settings({"LAMPLIGHTER_HOME": str(tmp_path)}).boot_folders == folders
+
+
+@pytest.mark.parametrize("written", ['["notes"]', "[1]", "7", '[""]', '["/a\\u0000"]'])
+def test_a_wrong_list_is_an_error_that_names_it(written: str, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f"boot_folders = {written}\n")
+    with pytest.raises(LampError, match="boot_folders"):
+        load_settings({"LAMPLIGHTER_HOME": str(tmp_path)})
