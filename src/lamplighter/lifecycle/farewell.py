@@ -7,6 +7,7 @@ cannot be had (a repository that hangs, a log that is gone) is left out; it neve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections import Counter
@@ -22,6 +23,7 @@ from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle import transcripts
+from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
@@ -119,8 +121,7 @@ class Farewell:
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
-        known = session.project_id
-        project = Project(known, session.project) if known else await asyncio.to_thread(identity_of, session.cwd)
+        project = await asyncio.to_thread(_project, session)
         return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
 
     async def _summary(
@@ -168,6 +169,14 @@ class Farewell:
         except Exception:
             log.exception("%s: a part of its last account is left out", session.id)
             return otherwise
+
+
+def _project(session: Session) -> Project:
+    """Also of one from before projects were told apart, whatever has become of its folder."""
+    if session.project_id is None:
+        with contextlib.suppress(TimeoutError):
+            return answered(session.cwd, lambda: identity_of(session.cwd), _SECONDS)
+    return Project(session.project_id or session.cwd, session.project)
 
 
 def _was_told(given: list[Handoff]) -> bool:
