@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sqlite3
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from lamplighter.errors import Code, LampError
+from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine
 
 _FORCE_DETACH = 1 | 2
@@ -60,3 +63,62 @@ def test_sessions_whose_folder_hangs_end_all_the_same_and_keep_nobody_waiting(li
         assert lit.call("end_session", session=other, checkpoint="elsewhere", grace="0s")["state"] == "ended"
     assert {one["state"] for one in ended} == {"ended"}
     assert [one["handoff"]["source"] for one in ended] == ["inferred", "end_session"] * 6
+
+
+def rows(lit: Engine, table: str) -> list[dict[str, Any]]:
+    """Straight from the store, past whatever the daemon would say."""
+    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+        db.row_factory = sqlite3.Row
+        return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
+
+
+def test_words_that_come_while_it_dies_are_in_its_account(lit: Engine) -> None:
+    """A kill, and two endings with other words, at once: whoever is first, nothing is inferred beside what was said."""
+    for number in range(8):
+        session = lit.start("sh", "-c", "trap '' TERM; sleep 300", headless=True)["id"]
+        with ThreadPoolExecutor(3) as pool:
+            killed = pool.submit(lit.call, "kill_session", session=session, force=True, grace="0.05s")
+            said = [
+                pool.submit(lit.call, "end_session", session=session, grace="0.05s", checkpoint=f"{word} {number}")
+                for word in ("one", "other")
+            ]
+            ends = [one.result() for one in (killed, *said)]
+        assert {end["state"] for end in ends} == {"ended"}
+        sources = [row["source"] for row in rows(lit, "handoffs") if row["session"] == session]
+        assert sources.count("end_session") == 2
+        assert "inferred" not in sources[1:], "it was inferred although somebody had said something by then"
+        summary = ends[0]["summary"]
+        assert summary["inferred"] == ("inferred" in sources)
+        assert ("checkpoint" in summary["stored"]) == ("inferred" not in sources)
+
+
+def test_an_end_is_recorded_though_its_account_cannot_be_kept(lit: Engine) -> None:
+    """A fault of any kind in what is written with it."""
+    session = lit.start("sleep", "300", headless=True)["id"]
+    with sqlite3.connect(lit.home.database, timeout=30) as db:
+        db.execute("CREATE TRIGGER refuse BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'no'); END")
+    ended = lit.call("kill_session", session=session, force=True, grace="0s")
+    assert (ended["state"], ended["handoff"]) == ("ended", None)
+    with sqlite3.connect(lit.home.database, timeout=30) as db:
+        db.execute("DROP TRIGGER refuse")
+    assert lit.call("end_session", session=session, checkpoint="said later")["handoff"]["stored"] == {"checkpoint": 1}
+
+
+def test_what_was_said_last_counts_whatever_the_clock_says(timed: tuple[Engine, Clockwork]) -> None:
+    lit, clock = timed
+    session = lit.start("sleep", "300")["id"]
+    lit.call("hand_off", session=session, checkpoint="first", succession_policy="successor_required")
+    clock.jump(-7200)
+    lit.kill(lit.daemon())
+    lit.call("hand_off", session=session, checkpoint="second", succession_policy="closed_without_successor")
+    assert lit.call("list_handoffs", waiting=True)["handoffs"] == []
+    ended = lit.call("end_session", session=session, grace="0s")
+    assert ended["handoff"]["summary"] == "Checkpoint: second"
+    with pytest.raises(LampError) as refused:
+        lit.start("sleep", "300", from_session=session)
+    assert refused.value.code is Code.NO_SUCCESSOR
+    clock.jump(-86400)
+    after = lit.start("sleep", "300")["id"]
+    lit.call("end_session", session=after, checkpoint="third", grace="0s")
+    third = lit.start("sleep", "300", from_session="last")["id"]
+    assert lit.show(third)["predecessor"] == after
