@@ -122,3 +122,44 @@ def test_what_was_said_last_counts_whatever_the_clock_says(timed: tuple[Engine, 
     lit.call("end_session", session=after, checkpoint="third", grace="0s")
     third = lit.start("sleep", "300", from_session="last")["id"]
     assert lit.show(third)["predecessor"] == after
+
+
+def test_half_a_character_is_bad_input_and_changes_nothing(lit: Engine) -> None:
+    session = lit.start("sleep", "300")["id"]
+    half = "half \ud800 of one"
+    asked: list[dict[str, Any]] = [
+        {"decisions": ["whole", half]},
+        {"open_loops": [half]},
+        {"resolved_loops": [half]},
+        {"checkpoint": half},
+        {"checkpoint": "whole", "project": half},
+    ]
+    for words in asked:
+        for operation in ("hand_off", "end_session"):
+            with pytest.raises(LampError) as refused:
+                lit.call(operation, session=session, **words)
+            assert refused.value.code is Code.BAD_INPUT
+    assert lit.show(session)["state"] == "running"
+    assert rows(lit, "records") == rows(lit, "handoffs") == []
+
+
+def test_a_line_of_many_generations_shows_the_one_that_was_asked_for(lit: Engine) -> None:
+    session = lit.start("true", headless=True)["id"]
+    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    with sqlite3.connect(lit.home.database, timeout=30) as db:
+        db.row_factory = sqlite3.Row
+        row = dict(db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone())
+        before = None
+        for number in range(1200):
+            row.update(id=f"z{number:07}", name=f"g{number}", key=f"key {number}", predecessor=before)
+            names = ", ".join(row)
+            db.execute(f"INSERT INTO sessions ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+            before = row["id"]
+    found = lit.call("get_lineage", session="z0001199")
+    assert [one["id"] for one in found["generations"] if one["asked"]] == ["z0001199"]
+    assert found["cut"]
+    drawn = lit.cli("lineage", "z0001199").stdout.splitlines()
+    assert "z0001199" in drawn[-2]
+    assert "longer" in drawn[-1]
+    assert max(map(len, drawn)) < 200
+    assert not lit.call("get_lineage", session=session)["cut"]

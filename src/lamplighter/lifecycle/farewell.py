@@ -22,7 +22,6 @@ from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
-from lamplighter.errors import LampError
 from lamplighter.lifecycle import transcripts
 from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.fleet import Fleet
@@ -57,7 +56,7 @@ class Parting:
     known: frozenset[str] | None = None
 
     def write(self, db: sqlite3.Connection) -> None:
-        if self.known is not None and self.known != {one.id for one in handoffs.of_session(db, self.session)}:
+        if self.known is not None and self.known != _ids(handoffs.of_session(db, self.session)):
             raise _OvertakenError(self.session)
         if self.inferred is not None:
             self.handing.write(db, self.inferred)
@@ -98,16 +97,12 @@ class Farewell:
                 return await save(parting.summary, parting.write)
             except _OvertakenError:
                 given = await self._given(session)
-            except LampError:
-                raise
             except Exception:
                 log.exception("%s: its last account cannot be kept", session.id)
                 break
         bare = self._bare(session, ending, given)
         try:
             await save(bare.summary, replace(bare, known=None).write)
-        except LampError:
-            raise
         except Exception:
             log.exception("%s: its end is recorded without a hand-off", session.id)
             await save(bare.summary, None)

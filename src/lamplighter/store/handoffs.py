@@ -7,7 +7,6 @@ import sqlite3
 
 from lamplighter.domain.handoff import Handoff
 
-
 _WITH_IDS = {"h": "handoffs", "r": "records", "p": "receipts", "c": "captures"}
 
 
