@@ -26,6 +26,7 @@ from lamplighter.domain.record import (
 )
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
+from lamplighter.domain.wording import normalised
 from lamplighter.errors import Code, MissingError
 from lamplighter.lifecycle.evidence import cite_all
 from lamplighter.lifecycle.fleet import Fleet
@@ -38,7 +39,8 @@ _BY_ID = ("resolved_loops", "dropped_loops", "policy", "project")
 
 @dataclass(frozen=True)
 class Prepared:
-    """A hand-off that is ready to be written. `session` is whose it is, `project` which one it is about."""
+    """A hand-off that is ready to be written. `session` is whose it is, `project` which one it is about. `wordings` are its texts
+    as they are searched, which takes time to make; none where that is left to whoever writes them."""
 
     draft: Draft
     session: Session
@@ -50,6 +52,7 @@ class Prepared:
     evidence: tuple[Evidence, ...]
     redacted: int
     withheld: int
+    wordings: tuple[str, ...] = ()
 
 
 class Handing:
@@ -74,7 +77,10 @@ class Handing:
             texts = [text for _, text in cleaned.items()]
             inferred = source is Source.INFERRED  # says what was there then, and rests on nothing that may change
             found = tuple(NO_EVIDENCE for _ in texts) if inferred else tuple(cite_all(session.cwd, texts))
-            return Prepared(cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld)
+            wordings = tuple(map(normalised, texts))
+            return Prepared(
+                cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld, wordings
+            )
 
         return await asyncio.to_thread(work)
 
@@ -168,7 +174,8 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff, ids: I
     """Each text that is not in force already, word for word. What there is one of replaces what was there before; what is
     inferred is about this session alone."""
     stored: list[Record] = []
-    for (kind, text), evidence in zip(prepared.draft.items(), prepared.evidence, strict=True):
+    wordings = prepared.wordings or (None,) * len(prepared.evidence)
+    for (kind, text), evidence, wording in zip(prepared.draft.items(), prepared.evidence, wordings, strict=True):
         if kind in _LASTING and records.in_force(db, prepared.project.id, kind, text):
             continue
         category, importance = KEPT_AS[kind]
@@ -188,7 +195,7 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff, ids: I
         )
         if kind in SINGULAR:
             record = replace(record, supersedes=_replace_older(db, prepared.session, record))
-        records.insert(db, record)
+        records.insert(db, record, wording)
         stored.append(record)
     return stored
 

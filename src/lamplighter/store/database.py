@@ -136,8 +136,8 @@ def _translated(work: Callable[[], T], path: str) -> T:
     except UnicodeEncodeError as error:
         raise InputError(
             Code.BAD_INPUT,
-            f"a text has half of a character in it ({error.object[error.start]!a}), which cannot be stored; nothing was changed",
-            "send whole characters: what JSON writes as \\ud800 to \\udfff comes in pairs alone",
+            f"a text has a character in it that is none ({error.object[error.start]!a}); nothing was changed",
+            "send UTF-8; what JSON writes as \\ud800 to \\udfff comes in pairs alone",
         ) from error
     except sqlite3.OperationalError as error:
         text = str(error)

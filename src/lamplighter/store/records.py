@@ -15,11 +15,12 @@ _COLUMNS = tuple(each.name for each in fields(Record))
 _INSERT = f"INSERT INTO records ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
-def insert(db: sqlite3.Connection, record: Record) -> None:
-    """A new record, and its text to be found by; one that is forgotten has none."""
+def insert(db: sqlite3.Connection, record: Record, wording: str | None = None) -> None:
+    """A new record, and its text to be found by; one that is forgotten has none. `wording`: where it is normalised already."""
     number = db.execute(_INSERT, _row(record)).lastrowid
     if record.state is not RecordState.FORGOTTEN:
-        db.execute("INSERT INTO record_texts (rowid, text) VALUES (?, ?)", (number, normalised(record.content)))
+        text = normalised(record.content) if wording is None else wording
+        db.execute("INSERT INTO record_texts (rowid, text) VALUES (?, ?)", (number, text))
 
 
 def get(db: sqlite3.Connection, record: str) -> Record | None:
