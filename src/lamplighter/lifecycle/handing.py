@@ -33,6 +33,7 @@ from lamplighter.lifecycle.projects import Project
 from lamplighter.store import events, handoffs, records
 
 _LASTING = frozenset(RecordType) - SINGULAR - {RecordType.NOTE}
+_MOST_NAMED = 100  # loops that a hand-off names of those that it leaves open
 _BY_ID = ("resolved_loops", "dropped_loops", "policy", "project")
 
 
@@ -101,7 +102,6 @@ class Handing:
         known = handoffs.find(db, session.id, digest)
         if known is not None:
             return known
-        before = handoffs.of_session(db, session.id)
         now = self.fleet.clock.now()
         handoff = Handoff(
             id=self.fleet.ids.new("h", now),
@@ -124,9 +124,8 @@ class Handing:
         resolved = _close_loops(db, draft.resolved_loops, handoff, "resolved")
         dropped = _close_loops(db, draft.dropped_loops, handoff, "dropped")
         prepared.project.see(db, now)
-        waiting = records.active(db, prepared.project.id, RecordType.OPEN_LOOP)
+        carried, count = ((), 0) if handoff.inferred else records.open_loops(db, handoff.project, _MOST_NAMED)
         stored = _insert(db, prepared, handoff, self.fleet.ids)
-        carried = () if handoff.inferred else _carry(db, waiting, before)
         counts: dict[str, int] = {}
         for record in stored:
             counts[record.type.value] = counts.get(record.type.value, 0) + 1
@@ -137,6 +136,7 @@ class Handing:
             resolved=resolved,
             dropped=dropped,
             carried=carried,
+            carried_count=count,
         )
         handoffs.insert(db, handoff)
         detail: dict[str, Any] = {"handoff": handoff.id, "stored": counts, "source": handoff.source.value}
@@ -195,11 +195,15 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff, ids: I
 
 def _replace_older(db: sqlite3.Connection, session: Session, record: Record) -> str | None:
     """The same session's, and that of the session which it went on from, are superseded; others' are theirs."""
-    theirs = {session.id, session.predecessor}
-    older = [found for found in records.active(db, record.project, record.type) if found.session in theirs]
+    older = [
+        found
+        for theirs in (session.predecessor, session.id)
+        if theirs is not None
+        for found in records.left_by(db, theirs, record.type, record.project)
+    ]
     for found in older:
-        records.close(db, found.id, RecordState.SUPERSEDED, record.created_at, record.by, superseded_by=record.id)
-    return older[-1].id if older else None
+        records.close(db, found, RecordState.SUPERSEDED, record.created_at, record.by, superseded_by=record.id)
+    return older[-1] if older else None
 
 
 def _close_loops(db: sqlite3.Connection, loops: tuple[str, ...], handoff: Handoff, how: str) -> tuple[str, ...]:
@@ -227,10 +231,3 @@ def find_loop(db: sqlite3.Connection, word: str) -> Record:
         f"there is no open loop {word[:60]!a}, and nothing was stored",
         "lamp records --type open_loop lists those that there are; give the id of each that is done",
     )
-
-
-def _carry(db: sqlite3.Connection, waiting: list[Record], before: list[Handoff]) -> tuple[str, ...]:
-    """What stays open goes on to the next; a session that hands off again has carried it once."""
-    counted = {loop for handoff in before for loop in handoff.carried}
-    records.carry(db, [loop.id for loop in waiting if loop.id not in counted])
-    return tuple(loop.id for loop in waiting)
