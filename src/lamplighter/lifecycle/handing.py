@@ -140,7 +140,8 @@ class Handing:
         )
         handoffs.insert(db, handoff)
         detail: dict[str, Any] = {"handoff": handoff.id, "stored": counts, "source": handoff.source.value}
-        events.append(db, now, session.id, prepared.by, "handed off", **detail)
+        if not handoff.inferred:  # which is a part of its end, and that leaves an event
+            events.append(db, now, session.id, prepared.by, "handed off", **detail)
         return handoff
 
 

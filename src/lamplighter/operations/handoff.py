@@ -154,7 +154,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
     stores nothing and returns the first result; other content is a newer hand-off. Secrets of well-known forms are taken
     out, and what stands in <private>…</private> is never stored. To end the session too: end.
     """
-    word = request.session or call.caller.session
+    word = call.caller.session if request.session is None else request.session
     if word is None:
         raise InputError(
             Code.BAD_INPUT, "whose hand-off this is was not said, and the caller is in no session", "name the session"

@@ -617,3 +617,5 @@ def test_tokens_do_what_their_scopes_say(shared: Engine, tmp_path: Path) -> None
     source = shutil.copy(GOLDEN / "claude" / "finished" / "transcript.jsonl", tmp_path)
     named = writer.call("capture_now", path, transcript_path=str(source))["structuredContent"]
     assert named["error"]["code"] == "FORBIDDEN"
+    handed = writer.call("end_session", path, checkpoint="x", transcript_path=str(source))["structuredContent"]
+    assert handed["error"]["code"] == "FORBIDDEN"
