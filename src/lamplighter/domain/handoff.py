@@ -88,7 +88,7 @@ _EMPTY = Draft()
 
 def best(left: Iterable[Handoff]) -> Handoff | None:
     """The last that a session left, somebody's own words before inferred ones."""
-    return max(left, key=lambda handoff: (not handoff.inferred, handoff.at), default=None)
+    return max(left, key=lambda handoff: (not handoff.inferred, handoff.id), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,12 @@ class Ids:
     def __init__(self) -> None:
         self._last: dict[str, str] = {}
 
+    def go_on(self, newest: str) -> None:
+        """Whatever the clock says, those that come are greater than this one: what is later sorts later."""
+        letter, made = newest[:1], newest[1 : 1 + ID_LENGTH]
+        if len(made) == ID_LENGTH and set(made) <= set(_ALPHABET):  # others' ids may be of another form
+            self._last[letter] = max(made, self._last.get(letter, ""))
+
     def new(self, letter: str, now: float) -> str:
         """`letter` says what it is of: r a record, h a hand-off, p a packet, c a capture."""
         self._last[letter] = make_id(now, self._last.get(letter, ""))

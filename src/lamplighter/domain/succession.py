@@ -24,7 +24,8 @@ def check_succession(predecessor: Session, handoffs: list[Handoff], successor: S
         raise ConflictError(
             Code.ACTIVE if predecessor.alive else Code.NO_HANDOFF,
             f"{who} has handed nothing over" + (" and is still running" if predecessor.alive else ""),
-            f"lamp handoff {predecessor.id} --save --checkpoint TEXT, or end it first: lamp end {predecessor.id}",
+            f"lamp handoff {predecessor.id} --save --checkpoint TEXT says where it stands"
+            + (f", or end it first: lamp end {predecessor.id}" if predecessor.alive else ""),
         )
     if successor is not None:
         raise ConflictError(

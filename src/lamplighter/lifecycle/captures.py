@@ -7,6 +7,7 @@ captures; who may is not asked here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +35,9 @@ class Captures:
 
     async def take(self, session: Session, path: str | None, reason: str, caller: Caller, key: str) -> Capture:
         """What the transcript says now; the one that is kept already where it says the same."""
-        found = await transcripts.of_session(session, self.fleet.clock.now(), path)
+        found = None
+        with contextlib.suppress(TimeoutError):
+            found = await transcripts.of_session(session, self.fleet.clock.now(), path)
         if found is None:
             raise _unreadable(session, path)
         wanted = await asyncio.to_thread(self._prepared, session, found, reason, caller)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from lamplighter.domain.record import NO_EVIDENCE, CitedFile, Evidence
 from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.git import Git, Place
 from lamplighter.lifecycle.regular_files import fingerprint, inside
 from lamplighter.lifecycle.repository import find, head
@@ -21,6 +22,7 @@ from lamplighter.lifecycle.repository import find, head
 MOST_FILES = 20
 MOST_COMMITS = 20
 DEADLINE = 2.0
+_LATE_SECONDS = 0.5  # all but a disk that hangs keeps to the deadline by itself
 _MOST_LOOKS = 300
 _MOST_PRINTED = 4 << 20
 _LONGEST_PATH = 300
@@ -37,8 +39,15 @@ def cite(folder: str, text: str) -> Evidence:
 
 
 def cite_all(folder: str, texts: Sequence[str]) -> list[Evidence]:
-    """Of each text; git is asked once for all of them."""
+    """Of each text; git is asked once for all of them. In a folder that does not answer nothing is cited."""
     until = time.monotonic() + DEADLINE
+    try:
+        return answered(folder, lambda: _cited(folder, texts, until), DEADLINE + _LATE_SECONDS)
+    except TimeoutError:
+        return [NO_EVIDENCE for _ in texts]
+
+
+def _cited(folder: str, texts: Sequence[str], until: float) -> list[Evidence]:
     if not os.path.isdir(folder):
         return [NO_EVIDENCE for _ in texts]
     named = [_distinct(_COMMIT.findall(text))[:MOST_COMMITS] for text in texts]
@@ -61,6 +70,17 @@ def given(folder: str, files: Sequence[str], commits: Sequence[str]) -> Evidence
             f"{len(files)} files and {len(commits)} commits are too many for one record",
             f"name at most {MOST_FILES} files and {MOST_COMMITS} commits: those that it really rests on",
         )
+    try:
+        return answered(folder, lambda: _given(folder, files, commits), DEADLINE + _LATE_SECONDS)
+    except TimeoutError as error:
+        raise InputError(
+            Code.BAD_INPUT,
+            f"what is in {folder} cannot be looked at: it does not answer",
+            "leave files and commits out, or try again",
+        ) from error
+
+
+def _given(folder: str, files: Sequence[str], commits: Sequence[str]) -> Evidence:
     paths = _distinct(_checked(folder, path) for path in files)
     bad = next((commit for commit in commits if not _NAMED_COMMIT.fullmatch(commit.lower())), None)
     if bad is not None:
@@ -88,7 +108,9 @@ def stale_all(found: Sequence[Evidence]) -> list[list[str]]:
         if evidence and evidence.folder:
             look = looks.setdefault(evidence.folder, _Look(evidence.folder, until))
             look.commits.update(evidence.commits)
-    return [looks[evidence.folder].phrases(evidence) if evidence and evidence.folder else [] for evidence in found]
+            look.asked.append(evidence)
+    said = {folder: look.said() for folder, look in looks.items()}
+    return [said[evidence.folder].pop(0) if evidence and evidence.folder else [] for evidence in found]
 
 
 class _Look:
@@ -97,9 +119,18 @@ class _Look:
     def __init__(self, folder: str, until: float) -> None:
         self.folder = folder
         self.commits: set[str] = set()
+        self.asked: list[Evidence] = []
         self._until = until
         self._files: dict[str, str | None] = {}
         self._said: dict[str, str] | None = None
+
+    def said(self) -> list[list[str]]:
+        """Of each that was asked for, in that order; nothing of any in a folder that does not answer."""
+        left = self._until + _LATE_SECONDS - time.monotonic()
+        try:
+            return answered(self.folder, lambda: [self.phrases(evidence) for evidence in self.asked], left)
+        except TimeoutError:
+            return [[] for _ in self.asked]
 
     def phrases(self, evidence: Evidence) -> list[str]:
         if not os.path.isdir(self.folder):

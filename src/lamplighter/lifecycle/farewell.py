@@ -7,10 +7,11 @@ cannot be had (a repository that hangs, a log that is gone) is left out; it neve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -22,9 +23,11 @@ from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle import transcripts
+from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.projects import Project, identity_of
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.repositories import Repositories
@@ -35,18 +38,26 @@ from lamplighter.store import handoffs, recall
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 _SECONDS = 5.0
+_MOST_TRIES = 5
+
+
+class _OvertakenError(Exception):
+    """Something was handed over after the account was made up."""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """What is written with a session's end."""
+    """What is written with a session's end. `known`: the hand-offs that it takes account of, None when that does not matter."""
 
     handing: Handing
     session: str
     summary: dict[str, Any]
     inferred: Prepared | None
+    known: frozenset[str] | None = None
 
     def write(self, db: sqlite3.Connection) -> None:
+        if self.known is not None and self.known != _ids(handoffs.of_session(db, self.session)):
+            raise _OvertakenError(self.session)
         if self.inferred is not None:
             self.handing.write(db, self.inferred)
         left = [handoff.summary for handoff in handoffs.of_session(db, self.session) if handoff.summary]
@@ -69,10 +80,36 @@ class Farewell:
         self.handing = Handing(fleet)
         self.repositories = Repositories(fleet.settings.home.run)
 
-    async def prepare(self, session: Session, ending: Ending, usage: Mapping[str, Any]) -> Parting:
-        """Before the end is recorded. A fault in it costs the account, never the record of the end."""
+    async def part(
+        self,
+        session: Session,
+        ending: Ending,
+        usage: Mapping[str, Any],
+        save: Callable[[dict[str, Any], Callable[[sqlite3.Connection], None] | None], Awaitable[None]],
+    ) -> None:
+        """Have the end saved with its summary and, in the same transaction, the last account. What is handed over while that is
+        made up is in it too. A fault costs the account, never the record of the end."""
         given = await self._given(session)
         seen = await self._look(session, ending.at, given)
+        for _ in range(_MOST_TRIES):
+            parting = await self._prepared(session, ending, given, seen, usage)
+            try:
+                return await save(parting.summary, parting.write)
+            except _OvertakenError:
+                given = await self._given(session)
+            except Exception:
+                log.exception("%s: its last account cannot be kept", session.id)
+                break
+        bare = self._bare(session, ending, given)
+        try:
+            await save(bare.summary, replace(bare, known=None).write)
+        except Exception:
+            log.exception("%s: its end is recorded without a hand-off", session.id)
+            await save(bare.summary, None)
+
+    async def _prepared(
+        self, session: Session, ending: Ending, given: list[Handoff], seen: _Seen, usage: Mapping[str, Any]
+    ) -> Parting:
         try:
             return await self._parting(session, ending, given, seen, usage)
         except Exception:
@@ -84,7 +121,7 @@ class Farewell:
     ) -> Parting:
         inferred = None if _was_told(given) else await self._infer(session, ending, seen)
         summary = await self._summary(session, ending, given, inferred, seen, usage)
-        return Parting(self.handing, session.id, summary, inferred)
+        return Parting(self.handing, session.id, summary, inferred, _ids(given))
 
     def _bare(self, session: Session, ending: Ending, given: list[Handoff]) -> Parting:
         """With nothing in it that would have to be looked through for secrets."""
@@ -93,7 +130,7 @@ class Farewell:
         evidence = tuple(NO_EVIDENCE for _ in draft.items())
         inferred = Prepared(draft, session, project, DAEMON.name, Source.INFERRED, True, basis, evidence, 0, 0)
         summary = summarise(session, replace(ending, reason=""), handoff=_together(given, inferred))
-        return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred)
+        return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred, _ids(given))
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""
@@ -106,7 +143,10 @@ class Farewell:
         return await self._summary(session, ending, given, None, seen, {})
 
     async def _given(self, session: Session) -> list[Handoff]:
-        return await self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+        def find() -> Awaitable[list[Handoff]]:
+            return self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+
+        return await persist(find, f"what {session.id} handed over")
 
     async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
         named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
@@ -119,8 +159,7 @@ class Farewell:
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
-        known = session.project_id
-        project = Project(known, session.project) if known else await asyncio.to_thread(identity_of, session.cwd)
+        project = await asyncio.to_thread(_project, session)
         return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
 
     async def _summary(
@@ -168,6 +207,18 @@ class Farewell:
         except Exception:
             log.exception("%s: a part of its last account is left out", session.id)
             return otherwise
+
+
+def _project(session: Session) -> Project:
+    """Also of one from before projects were told apart, whatever has become of its folder."""
+    if session.project_id is None:
+        with contextlib.suppress(TimeoutError):
+            return answered(session.cwd, lambda: identity_of(session.cwd), _SECONDS)
+    return Project(session.project_id or session.cwd, session.project)
+
+
+def _ids(given: list[Handoff]) -> frozenset[str]:
+    return frozenset(handoff.id for handoff in given)
 
 
 def _was_told(given: list[Handoff]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from lamplighter.clock import Clock
 from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
+from lamplighter.domain.name import make_id
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.record import Ids
 from lamplighter.domain.session import Session
@@ -24,10 +25,11 @@ from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading, read_meter, unpack_reading
 from lamplighter.line import Line
 from lamplighter.settings import Settings
-from lamplighter.store import events, sessions
+from lamplighter.store import events, handoffs, sessions
 from lamplighter.store.database import Database
 
 log = logging.getLogger(__name__)
+_FAR_AHEAD = 5 * 366 * 86400.0  # an id of then came from elsewhere, or from a clock that was very wrong
 
 
 @dataclass
@@ -101,6 +103,9 @@ class Fleet:
         for session in await self.store.read(sessions.living):
             self.put(session)
         self.last_id = await self.store.read(sessions.last_id)
+        ahead = make_id(self.clock.now() + _FAR_AHEAD, "")
+        for newest in await self.store.read(lambda db: handoffs.newest_ids(db, ahead)):
+            self.ids.go_on(newest)
         for session in await self.store.read(lambda db: sessions.holders_lost(db, self.boot)):
             self.keep_lost(session)
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import shutil
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -295,13 +296,16 @@ class Undertaker:
         by = Caller(Rank.OPERATOR, ending.by)
         reading = self.fleet.reading(lamp.session.id)
         printed = output if output is not None else reading.offset if reading else 0
-        parting = await self.farewell.prepare(lamp.session, ending, usage)
 
-        async def write() -> Session | None:
-            end = _with_ending(replace(ending, summary=parting.summary), printed)
-            return await self.fleet.change(lamp.session.id, by, "ended", end, also=parting.write, **detail)
+        async def save(summary: dict[str, Any], also: Callable[[sqlite3.Connection], None] | None) -> None:
+            end = _with_ending(replace(ending, summary=summary), printed)
 
-        await persist(write, f"the end of {lamp.session.id}")
+            async def write() -> Session | None:
+                return await self.fleet.change(lamp.session.id, by, "ended", end, also=also, **detail)
+
+            await persist(write, f"the end of {lamp.session.id}")
+
+        await self.farewell.part(lamp.session, ending, usage, save)
         lamp.ended.set()
         lamp.notify()
         self.fleet.remove(lamp.session.id)

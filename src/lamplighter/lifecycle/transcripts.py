@@ -10,12 +10,15 @@ from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript, Where
 from lamplighter.domain.session import Session
 from lamplighter.holder import proc
+from lamplighter.lifecycle.answering import answered
 
+_SECONDS = 4.0
 _AGENT = re.compile(r"agent:[^:]+:(\d+)@(\d+)")
 
 
 async def of_session(session: Session, until: float, named: str | None = None) -> Transcript | None:
-    """Where somebody says that it is, else where such an agent keeps it. None when there is none that can be read."""
+    """Where somebody says that it is, else where such an agent keeps it. None when there is none that can be read;
+    TimeoutError when there is no answer."""
     if named is None and session.agent not in transcript.READERS:
         return None
 
@@ -23,7 +26,8 @@ async def of_session(session: Session, until: float, named: str | None = None) -
         path = named or transcript.find(session.agent, where(session, until))
         return transcript.read(path) if path else None
 
-    return await asyncio.to_thread(read)
+    # A folder that hangs must not keep one of the few threads that everything else needs.
+    return await asyncio.to_thread(answered, named or session.cwd, read, _SECONDS)
 
 
 def where(session: Session, until: float) -> Where:

@@ -26,7 +26,7 @@ class Generation(Result):
     state: str
     project: str | None
     predecessor: str | None
-    depth: int = Field(description="how many came before it, from the first of the line")
+    depth: int = Field(description="how many came before it, from the first that is shown")
     started_at: str | None
     ended_at: str | None
     how: str | None = Field(description="how it ended")
@@ -39,6 +39,7 @@ class Generation(Result):
 class Lineage(Result):
     id: str
     generations: list[Generation] = Field(description="the first of the line first; after a fork, branch by branch")
+    cut: bool = Field(default=False, description="the line is longer: ask for its first or last here to see more of it")
 
 
 @operation(command="lineage", group="memory", positional=("session",))
@@ -47,7 +48,7 @@ async def get_lineage(call: Call, request: GetLineage) -> Lineage:
     asked = await call.app.find(request.session)
     first = asked
     seen = {asked.id}
-    while first.predecessor is not None and first.predecessor not in seen:
+    while first.predecessor is not None and first.predecessor not in seen and len(seen) < _MOST // 2:
         seen.add(first.predecessor)
         before = await call.app.store.get(lambda db, wanted=first.predecessor: sessions.get(db, wanted))
         if before is None:
@@ -59,8 +60,9 @@ async def get_lineage(call: Call, request: GetLineage) -> Lineage:
         session, depth = todo.pop()
         found.append(await _generation(call, await call.app.fleet.now(session), depth, asked.id))
         after = await call.app.store.get(lambda db, wanted=session.id: sessions.successors(db, wanted))
-        todo += [(one, depth + 1) for one in reversed(after)]
-    return Lineage(id=asked.id, generations=found)
+        todo += [(one, depth + 1) for one in reversed(after) if one.id != first.id]
+    beyond = first.predecessor is not None and first.predecessor not in seen
+    return Lineage(id=asked.id, generations=found, cut=bool(todo) or beyond)
 
 
 _MOST = 1000

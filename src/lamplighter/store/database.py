@@ -133,6 +133,12 @@ def _translated(work: Callable[[], T], path: str) -> T:
         return work()
     except LampError:
         raise
+    except UnicodeEncodeError as error:
+        raise InputError(
+            Code.BAD_INPUT,
+            f"a text has half of a character in it ({error.object[error.start]!a}), which cannot be stored; nothing was changed",
+            "send whole characters: what JSON writes as \\ud800 to \\udfff comes in pairs alone",
+        ) from error
     except sqlite3.OperationalError as error:
         text = str(error)
         if "locked" in text or "busy" in text:

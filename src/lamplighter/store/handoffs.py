@@ -1,4 +1,4 @@
-"""Queries about hand-offs and projects."""
+"""Queries about hand-offs and projects. What is later has the greater id, also when the clock was set back meanwhile."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import sqlite3
 
 from lamplighter.domain.handoff import Handoff
+
+_WITH_IDS = {"h": "handoffs", "r": "records", "p": "receipts", "c": "captures"}
 
 
 def insert(db: sqlite3.Connection, handoff: Handoff) -> None:
@@ -26,15 +28,22 @@ def get(db: sqlite3.Connection, handoff: str) -> Handoff | None:
 
 def of_session(db: sqlite3.Connection, session: str) -> list[Handoff]:
     """All that it left, oldest first."""
-    rows = db.execute("SELECT document FROM handoffs WHERE session = ? ORDER BY at, id", (session,)).fetchall()
+    rows = db.execute("SELECT document FROM handoffs WHERE session = ? ORDER BY id", (session,)).fetchall()
     return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+
+
+def newest_ids(db: sqlite3.Connection, before: str) -> list[str]:
+    """The last id of each kind of thing that has such ids; none from `before` on, which no clock of ours gave."""
+    found = [
+        db.execute(f"SELECT max(id) FROM {table} WHERE id < ?", (letter + before,)).fetchone()[0]
+        for letter, table in _WITH_IDS.items()
+    ]
+    return [newest for newest in found if newest]
 
 
 def newest_of(db: sqlite3.Connection, project: str | None) -> Handoff | None:
     """The last that was left in a project."""
-    row = db.execute(
-        "SELECT document FROM handoffs WHERE project IS ? ORDER BY at DESC, id DESC LIMIT 1", (project,)
-    ).fetchone()
+    row = db.execute("SELECT document FROM handoffs WHERE project IS ? ORDER BY id DESC LIMIT 1", (project,)).fetchone()
     return _handoff(row)
 
 
@@ -46,7 +55,7 @@ def last_session(db: sqlite3.Connection, project: str | None, but: str | None = 
         row = db.execute(
             "SELECT handoffs.session FROM handoffs JOIN sessions ON sessions.id = handoffs.session "
             f"WHERE handoffs.project IS ? AND handoffs.session IS NOT ? {condition} "
-            "ORDER BY handoffs.at DESC, handoffs.id DESC LIMIT 1",
+            "ORDER BY handoffs.id DESC LIMIT 1",
             (project, but),
         ).fetchone()
         if row is not None:
@@ -60,7 +69,7 @@ def waiting(db: sqlite3.Connection) -> list[Handoff]:
         "SELECT document FROM handoffs AS one WHERE policy = 'successor_required' "
         "AND NOT EXISTS (SELECT 1 FROM sessions WHERE predecessor = one.session) "
         "AND NOT EXISTS (SELECT 1 FROM handoffs AS later WHERE later.session = one.session AND later.policy IS NOT NULL "
-        "AND (later.at, later.id) > (one.at, one.id)) ORDER BY at, id"
+        "AND later.id > one.id) ORDER BY id"
     ).fetchall()
     return [Handoff.from_document(json.loads(row["document"])) for row in rows]
 
@@ -68,9 +77,7 @@ def waiting(db: sqlite3.Connection) -> list[Handoff]:
 def newest(db: sqlite3.Connection, project: str | None, limit: int) -> list[Handoff]:
     """The last that were left, of one project or of all, the newest first."""
     where, values = ("WHERE project = ?", (project,)) if project else ("", ())
-    rows = db.execute(
-        f"SELECT document FROM handoffs {where} ORDER BY at DESC, id DESC LIMIT ?", (*values, limit)
-    ).fetchall()
+    rows = db.execute(f"SELECT document FROM handoffs {where} ORDER BY id DESC LIMIT ?", (*values, limit)).fetchall()
     return [Handoff.from_document(json.loads(row["document"])) for row in rows]
 
 

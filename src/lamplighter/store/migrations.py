@@ -220,8 +220,8 @@ MIGRATIONS: list[str] = [
         document TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE UNIQUE INDEX handoffs_session ON handoffs (session, digest);
-    CREATE INDEX handoffs_newest ON handoffs (session, at);
-    CREATE INDEX handoffs_project ON handoffs (project, at);
+    CREATE INDEX handoffs_newest ON handoffs (session, id);
+    CREATE INDEX handoffs_project ON handoffs (project, id);
     CREATE TABLE receipts (
         id TEXT PRIMARY KEY,
         at REAL NOT NULL,

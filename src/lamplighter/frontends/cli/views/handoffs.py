@@ -10,6 +10,7 @@ from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, 
 from lamplighter.frontends.cli.text import ago, clean, counted, cpu, size
 
 _LONGEST = 100
+_DEEPEST = 30
 
 
 def packet(result: dict[str, Any]) -> list[Block]:
@@ -109,10 +110,15 @@ def listed(result: dict[str, Any]) -> list[Block]:
 
 
 def lineage(result: dict[str, Any]) -> list[Block]:
-    """The line as a tree: the first at the root; a fork only where the operator forced one."""
+    """The line as a tree: the first at the root; a fork only where the operator forced one. A long one that has no fork is a
+    list: no terminal is wide enough for hundreds of generations."""
     now = time.time()
-    nodes = {one["id"]: Branch(*_generation(one, now)) for one in result["generations"]}
-    return [Forest(grow(nodes, {one["id"]: one["predecessor"] or "" for one in result["generations"]}))]
+    found = result["generations"]
+    more: list[Block] = [Line(("the line is longer; ask for its first or last here", "warn"))] if result["cut"] else []
+    if len(found) > _DEEPEST and len({one["predecessor"] for one in found}) == len(found):
+        return [*(Line(*_generation(one, now)) for one in found), *more]
+    nodes = {one["id"]: Branch(*_generation(one, now)) for one in found}
+    return [Forest(grow(nodes, {one["id"]: one["predecessor"] or "" for one in found})), *more]
 
 
 def _generation(one: dict[str, Any], now: float) -> list[Span | str]:
