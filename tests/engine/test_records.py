@@ -336,6 +336,44 @@ def test_what_is_forgotten_hard_is_nowhere(lit: Engine, tmp_path: Path) -> None:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+def test_forgetting_a_word_that_the_store_itself_uses_harms_nothing(lit: Engine) -> None:
+    living = lit.start("sleep", "300", name="living")["id"]
+    lit.call("hand_off", session=living, checkpoint="it stands here", succession_policy="successor_required")
+    gone = lit.start("sleep", "301", name="gone")["id"]
+    lit.call("end_session", session=gone, checkpoint="it stood there", grace="0s")
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("list_sessions", {"all": True}),
+        ("list_handoffs", {}),
+        ("get_lineage", {"session": living}),
+        *(("get_session", {"session": one}) for one in (living, gone)),
+    ]
+    words = [
+        "operator",
+        "end_session",
+        "sleep",
+        "successor_required",
+        "terminated",
+        "killed",
+        "asked",
+        "tree",
+        "kernel",
+    ]
+    ids = [one["id"] for one in keep(lit, *words, living, "closed_without_successor")]
+    lit.call("update_record", action="forget", hard=True, records=ids)
+    lit.kill(lit.daemon())
+    for operation, arguments in asked:
+        assert "[forgotten]" not in json.dumps(lit.call(operation, **arguments)), operation
+    assert lit.show(living)["command"] == ["sleep", "300"]
+
+
+def test_a_short_checkpoint_is_gone_with_the_summaries_that_quote_it(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    lit.call("end_session", session=session, checkpoint="hunter2zq", grace="0s")
+    (record,) = lit.call("search_records", query="hunter2zq", all=True)["records"]
+    lit.call("update_record", action="forget", hard=True, records=[record["id"]])
+    assert b"hunter2zq" not in bytes_of(lit)
+
+
 def test_a_daemon_that_dies_while_it_forgets_goes_on_with_it(lit: Engine) -> None:
     """The rows are gone and their pages are not: the next start writes them anew."""
     word = "xylophonequartz"
