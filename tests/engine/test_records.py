@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lamplighter.domain.token import make_secret
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
@@ -456,6 +457,38 @@ def test_a_wrong_line_is_named_and_nothing_is_imported(lit: Engine, tmp_path: Pa
     assert refused(lit, "import_records", file=str(tmp_path)).code == "BAD_INPUT"
     assert refused(lit, "import_records", file="/no/such").code == "BAD_INPUT"
     assert refused(lit, "import_records", file="/dev/zero").code == "BAD_INPUT"
+
+
+def test_no_number_that_nothing_can_show_and_no_secret_in_any_field_is_imported(lit: Engine, tmp_path: Path) -> None:
+    """One such number would keep lists, searches and packets from being shown ever after."""
+    session = lit.start("cat")["id"]
+    lit.call("hand_off", session=session, checkpoint="half way")
+    things = {thing["kind"]: thing for thing in map(json.loads, exported(lit).splitlines())}
+    record = {**things["record"], "id": "r0000000000", "content": "fine"}
+    handoff = {**things["handoff"], "id": "h0000000000", "digest": "other"}
+    project = {**things["project"], "id": "far", "name": "far"}
+    file, secret = tmp_path / "file", make_secret()
+    wrong = [
+        *({**record, "created_at": time} for time in (1e300, -1e300, -1.0, 3e11)),
+        {**record, "closed_at": 1e200},
+        {**record, "carried": 10**30},
+        {**handoff, "at": 1e300},
+        {**handoff, "redacted": 10**30},
+        {**project, "seen_at": 1e300},
+    ]
+    lines = [json.dumps(thing) for thing in wrong]
+    for thing, name in ((handoff, "at"), (project, "seen_at"), (record, "created_at")):
+        lines.append(json.dumps({**thing, name: 5.5}).replace("5.5", "1e999"))
+    for line in lines:
+        file.write_text(line)
+        assert refused(lit, "import_records", file=str(file)).code == "BAD_INPUT", line
+    cited = {"folder": "/", "files": [{"path": secret, "digest": None}], "commits": [secret]}
+    good = [{**record, "by": secret, "evidence": cited}, {**handoff, "basis": [secret]}, {**project, "name": secret}]
+    file.write_text("\n".join(map(json.dumps, good)))
+    assert lit.call("import_records", file=str(file))["redacted"] == 5
+    assert secret.encode() not in bytes_of(lit)
+    file.write_text(exported(lit))
+    assert lit.call("import_records", file=str(file))["redacted"] == 0
 
 
 def test_an_import_is_cleaned_of_secrets_and_changes_nothing_that_is_there(lit: Engine, tmp_path: Path) -> None:
