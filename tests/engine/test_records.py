@@ -290,6 +290,18 @@ def test_an_agent_cannot_close_what_the_operator_stored(lit: Engine) -> None:
     assert [event["action"] for event in lit.events()].count("refused") >= 1
 
 
+def test_an_agent_cannot_close_the_operators_loop_with_a_handoff_either(lit: Engine) -> None:
+    (mine,) = keep(lit, "who signs the release?", type="open_loop")
+    for word in ("--resolved", "--dropped"):
+        done = in_a_session(lit, "handoff", "--save", "--checkpoint", "half way", word, mine["id"])
+        assert (done.returncode, "FORBIDDEN" in done.stdout) == (6, True), done.stdout
+    assert lit.call("list_records", all=True, types=["checkpoint"])["total"] == 0
+    assert contents(lit.call("list_records", project="shop")) == ["who signs the release?"]
+    session = lit.start("cat")["id"]
+    left = lit.call("hand_off", session=session, open_loops=["and the fixtures?"], resolved_loops=[mine["id"]])
+    assert left["resolved"] == [mine["id"]]
+
+
 def test_an_inferred_note_becomes_a_constraint_when_it_is_confirmed(lit: Engine, tmp_path: Path) -> None:
     session = lit.start("sh", "-c", "echo never touch the vendored lexer; exit 3", cwd=str(tmp_path))["id"]
     lit.call("wait_session", session=session, until="ended", timeout="30s")
