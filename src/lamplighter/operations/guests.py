@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lamplighter.domain.name import check_secretless
 from lamplighter.domain.permission import Act
 from lamplighter.domain.record import Source
 from lamplighter.domain.session import Session
@@ -21,6 +22,7 @@ _GENERIC = "generic"
 
 async def own_session(call: Call, word: str | None, folder: str | None) -> Session:
     """The session that the caller means, begun if need be, and its lease anew. FORBIDDEN when it is somebody else's."""
+    check_secretless(word or "", "session_id")
     await call.app.allowed(call.caller, Act.RECORD)  # before one begins for somebody who may hand off nothing
     agent = own_program(call.app, call.caller) or _GENERIC
     found = await call.app.guests.welcome(call.caller, word, agent, folder, call.key)
