@@ -7,7 +7,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from lamplighter.domain.name import check_secretless
-from lamplighter.domain.permission import Act
+from lamplighter.domain.permission import Act, check_reading
 from lamplighter.domain.record import Source
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
@@ -73,6 +73,8 @@ async def hand_off_guest(call: Call, request: HandOffGuest) -> HandoffView:
             "say where the work stands, in a sentence or two; nothing was done",
         )
     request.draft("")  # what is wrong with it is said before a session begins
+    if request.transcript_path:
+        check_reading(call.caller)
     session = await own_session(call, request.session, request.folder)
     found = await prepared(call, request, session, "", ending=False, source=Source.END_SESSION)
     assert found is not None, "there is a checkpoint"
