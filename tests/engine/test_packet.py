@@ -360,6 +360,9 @@ def test_the_folder_says_which_project_it_is(lit: Engine, tmp_path: Path) -> Non
     assert "in this folder" in lit.cli("handoff", cwd=str(tmp_path)).stdout
     assert "in this folder" in lit.cli("handoff", "--project", ".", cwd=str(tmp_path)).stdout
     assert "in this folder" not in lit.cli("handoff", cwd="/").stdout
+    fresh = tmp_path / "mill"
+    (fresh / ".git").mkdir(parents=True)
+    assert "| project mill; nobody" in lit.cli("handoff", cwd=str(fresh)).stdout, "by its name, before anything is kept"
 
 
 def test_a_store_that_cannot_be_written_is_read_all_the_same(lit: Engine) -> None:

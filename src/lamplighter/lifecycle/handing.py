@@ -1,7 +1,7 @@
 """Handing off: what a session leaves to the next becomes records, all of them or none, and the same content only once.
 
 Texts are cleaned of secrets, and what they cite is looked at, before the transaction; in it nothing waits. Knows records and
-hand-offs; who may is not asked here.
+hand-offs; who may hand off is not asked here, only whose a loop is that is closed with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lamplighter.domain.handoff import Draft, Handoff, best
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Caller, check_record
 from lamplighter.domain.record import (
     KEPT_AS,
     NO_EVIDENCE,
@@ -44,7 +44,7 @@ class Prepared:
     draft: Draft
     session: Session
     project: Project
-    by: str
+    by: Caller
     source: Source
     ending: bool
     basis: tuple[str, ...]
@@ -75,7 +75,7 @@ class Handing:
             texts = [text for _, text in cleaned.items()]
             inferred = source is Source.INFERRED  # says what was there then, and rests on nothing that may change
             found = tuple(NO_EVIDENCE for _ in texts) if inferred else tuple(cite_all(session.cwd, texts))
-            return Prepared(cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld)
+            return Prepared(cleaned, session, project, by, source, ending, basis, found, redacted, withheld)
 
         return await asyncio.to_thread(work)
 
@@ -108,7 +108,7 @@ class Handing:
             session=session.id,
             project=prepared.project.id,
             at=now,
-            by=prepared.by,
+            by=prepared.by.name,
             source=prepared.source,
             digest=digest,
             policy=draft.policy,
@@ -121,8 +121,8 @@ class Handing:
             redacted=prepared.redacted,
             withheld=prepared.withheld,
         )
-        resolved = _close_loops(db, draft.resolved_loops, handoff, "resolved")
-        dropped = _close_loops(db, draft.dropped_loops, handoff, "dropped")
+        resolved = _close_loops(db, draft.resolved_loops, handoff, prepared.by, "resolved")
+        dropped = _close_loops(db, draft.dropped_loops, handoff, prepared.by, "dropped")
         prepared.project.see(db, now)
         carried, count = ((), 0) if handoff.inferred else records.open_loops(db, handoff.project, _MOST_NAMED)
         stored = _insert(db, prepared, handoff, self.fleet.ids)
@@ -141,7 +141,7 @@ class Handing:
         handoffs.insert(db, handoff)
         detail: dict[str, Any] = {"handoff": handoff.id, "stored": counts, "source": handoff.source.value}
         if not handoff.inferred:  # which is a part of its end, and that leaves an event
-            events.append(db, now, session.id, prepared.by, "handed off", **detail)
+            events.append(db, now, session.id, prepared.by.name, "handed off", **detail)
         return handoff
 
 
@@ -207,11 +207,15 @@ def _replace_older(db: sqlite3.Connection, session: Session, record: Record) -> 
     return older[-1] if older else None
 
 
-def _close_loops(db: sqlite3.Connection, loops: tuple[str, ...], handoff: Handoff, how: str) -> tuple[str, ...]:
+def _close_loops(
+    db: sqlite3.Connection, loops: tuple[str, ...], handoff: Handoff, by: Caller, how: str
+) -> tuple[str, ...]:
+    """FORBIDDEN, and nothing is stored, when one is not the caller's to close."""
     closed: list[str] = []
     for word in loops:
         loop = find_loop(db, word)
         if loop.active:
+            check_record(by, loop)
             records.close(db, loop.id, RecordState.RESOLVED, handoff.at, handoff.by, how)
         closed.append(loop.id)
     return tuple(closed)

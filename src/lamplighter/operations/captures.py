@@ -7,10 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.domain.capture import Capture, told
-from lamplighter.domain.permission import Act
+from lamplighter.domain.permission import Act, check_reading
 from lamplighter.operations.call import Call
 from lamplighter.operations.guests import Meant, own_session
-from lamplighter.operations.handoff import check_transcript
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import moment
 
@@ -45,9 +44,10 @@ async def capture_session(call: Call, request: CaptureSession) -> CaptureView:
     again = await call.app.captures.taken(call.key) if call.repeated else None
     if again is not None:
         return view_of(again)
-    session = await own_session(call, request.session, request.folder)
     path = request.transcript_path
-    check_transcript(call.caller, path)
+    if path is not None:
+        check_reading(call.caller)
+    session = await own_session(call, request.session, request.folder)
     return view_of(await call.app.captures.take(session, path, request.reason, call.caller, call.key))
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from pydantic import Field
 
 from lamplighter.domain.handoff import Draft, Policy
-from lamplighter.domain.permission import Act, Caller, Rank
+from lamplighter.domain.permission import Act, Rank, check_reading
 from lamplighter.domain.record import LONGEST, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, ForbiddenError, InputError
+from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, operation
@@ -117,16 +117,6 @@ class HandOff(HandoffFields):
     reason: str = Field(default="", max_length=2000, description="why now")
 
 
-def check_transcript(caller: Caller, path: str | None) -> None:
-    """FORBIDDEN for a token that names a file: it would be read with the rights of this user."""
-    if path is not None and caller.rank is Rank.TOKEN:
-        raise ForbiddenError(
-            Code.FORBIDDEN,
-            f"{caller.name} may not name a file to be read: whoever has a token need not be a user of this machine",
-            "leave transcript_path out, and the session's own transcript is looked for",
-        )
-
-
 async def prepared(
     call: Call, request: HandoffFields, session: Session, reason: str, *, ending: bool, source: Source | None = None
 ) -> Prepared | None:
@@ -135,7 +125,10 @@ async def prepared(
     draft = request.draft(reason)
     if not draft:
         return None
-    check_transcript(call.caller, draft.transcript_path)
+    if draft.items() or draft.resolved_loops or draft.dropped_loops:
+        await call.app.admitted(call.caller, Act.HAND_OFF)  # to end is another scope of a token than to keep records
+    if draft.transcript_path is not None:
+        check_reading(call.caller)
     if source is None and ending:
         source = Source.END_SESSION
     elif source is None:
