@@ -138,6 +138,7 @@ def test_a_packet_never_exceeds_its_budget(what: Ingredients, budget: int) -> No
     assert packet.needed == needed
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(ingredients(most=40), st.integers(0, 4_000))
 def test_what_is_said_to_be_needed_is_enough_and_no_less_is(what: Ingredients, extra: int) -> None:
     needed = smallest(what)

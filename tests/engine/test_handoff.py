@@ -102,7 +102,8 @@ def test_loops_are_resolved_dropped_and_carried(lit: Engine) -> None:
         "end_session", session="second", checkpoint="x", resolved_loops=[loops["a"]], dropped_loops=[loops["b"]]
     )["handoff"]
     assert (second["resolved"], second["dropped"], second["carried"]) == ([loops["a"]], [loops["b"]], [loops["c"]])
-    found = {row["content"]: (row["state"], row["closed_why"], row["carried"]) for row in rows(lit, "records")}
+    listed = lit.call("list_records", all=True, state="all")["records"]
+    found = {row["content"]: (row["state"], row["closed_why"], row["carried"]) for row in listed}
     assert found["a"] == ("resolved", "resolved", 0)
     assert found["b"] == ("resolved", "dropped", 0)
     assert found["c"] == ("active", None, 1)
@@ -110,7 +111,8 @@ def test_loops_are_resolved_dropped_and_carried(lit: Engine) -> None:
     lit.start("sleep", "300", name="third")
     lit.call("hand_off", session="third", checkpoint="y")
     lit.call("end_session", session="third", checkpoint="z")
-    assert next(row["carried"] for row in rows(lit, "records") if row["content"] == "c") == 2
+    listed = lit.call("list_records", all=True)["records"]
+    assert next(row["carried"] for row in listed if row["content"] == "c") == 2
     assert first["id"]
 
 

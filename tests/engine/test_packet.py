@@ -62,7 +62,6 @@ def keep(lit: Engine, *contents: str, kind: str = "constraint", project: str | N
             by="operator",
             source=facts.get("source", Source.OPERATOR),
             project=project,
-            carried=facts.get("carried", 0),
             evidence=facts.get("evidence", Evidence()),
             state=facts.get("state", RecordState.ACTIVE),
         )
@@ -226,11 +225,12 @@ def test_each_cut_is_counted_and_indexed(lit: Engine) -> None:
 
 
 def test_a_loop_that_was_carried_long_is_shown_as_such(lit: Engine) -> None:
-    (old,) = keep(lit, "old one", kind="open_loop", carried=6)
-    (young,) = keep(lit, "young one", kind="open_loop", carried=4)
+    ended(lit, "first", open_loops=["old one"])
+    for number in range(5):
+        ended(lit, f"job-{number}", checkpoint=str(number), open_loops=["young one"] if number == 1 else [])
     lines = body(load(lit)["text"])
-    assert f"| {old} (carried 6 times): old one" in lines
-    assert f"| {young}: young one" in lines
+    assert sum(" (carried 5 times): old one" in line for line in lines) == 1
+    assert sum(line.endswith(": young one") and "carried" not in line for line in lines) == 1
 
 
 def test_stored_text_cannot_pass_for_anything_else(lit: Engine) -> None:
@@ -360,6 +360,9 @@ def test_the_folder_says_which_project_it_is(lit: Engine, tmp_path: Path) -> Non
     assert "in this folder" in lit.cli("handoff", cwd=str(tmp_path)).stdout
     assert "in this folder" in lit.cli("handoff", "--project", ".", cwd=str(tmp_path)).stdout
     assert "in this folder" not in lit.cli("handoff", cwd="/").stdout
+    fresh = tmp_path / "mill"
+    (fresh / ".git").mkdir(parents=True)
+    assert "| project mill; nobody" in lit.cli("handoff", cwd=str(fresh)).stdout, "by its name, before anything is kept"
 
 
 def test_a_store_that_cannot_be_written_is_read_all_the_same(lit: Engine) -> None:

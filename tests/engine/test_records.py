@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lamplighter.domain.token import make_secret
 from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
@@ -289,6 +290,18 @@ def test_an_agent_cannot_close_what_the_operator_stored(lit: Engine) -> None:
     assert [event["action"] for event in lit.events()].count("refused") >= 1
 
 
+def test_an_agent_cannot_close_the_operators_loop_with_a_handoff_either(lit: Engine) -> None:
+    (mine,) = keep(lit, "who signs the release?", type="open_loop")
+    for word in ("--resolved", "--dropped"):
+        done = in_a_session(lit, "handoff", "--save", "--checkpoint", "half way", word, mine["id"])
+        assert (done.returncode, "FORBIDDEN" in done.stdout) == (6, True), done.stdout
+    assert lit.call("list_records", all=True, types=["checkpoint"])["total"] == 0
+    assert contents(lit.call("list_records", project="shop")) == ["who signs the release?"]
+    session = lit.start("cat")["id"]
+    left = lit.call("hand_off", session=session, open_loops=["and the fixtures?"], resolved_loops=[mine["id"]])
+    assert left["resolved"] == [mine["id"]]
+
+
 def test_an_inferred_note_becomes_a_constraint_when_it_is_confirmed(lit: Engine, tmp_path: Path) -> None:
     session = lit.start("sh", "-c", "echo never touch the vendored lexer; exit 3", cwd=str(tmp_path))["id"]
     lit.call("wait_session", session=session, until="ended", timeout="30s")
@@ -334,6 +347,44 @@ def test_what_is_forgotten_hard_is_nowhere(lit: Engine, tmp_path: Path) -> None:
     assert lit.call("search_records", query="filler", project="shop")["total"] == 200
     with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+def test_forgetting_a_word_that_the_store_itself_uses_harms_nothing(lit: Engine) -> None:
+    living = lit.start("sleep", "300", name="living")["id"]
+    lit.call("hand_off", session=living, checkpoint="it stands here", succession_policy="successor_required")
+    gone = lit.start("sleep", "301", name="gone")["id"]
+    lit.call("end_session", session=gone, checkpoint="it stood there", grace="0s")
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("list_sessions", {"all": True}),
+        ("list_handoffs", {}),
+        ("get_lineage", {"session": living}),
+        *(("get_session", {"session": one}) for one in (living, gone)),
+    ]
+    words = [
+        "operator",
+        "end_session",
+        "sleep",
+        "successor_required",
+        "terminated",
+        "killed",
+        "asked",
+        "tree",
+        "kernel",
+    ]
+    ids = [one["id"] for one in keep(lit, *words, living, "closed_without_successor")]
+    lit.call("update_record", action="forget", hard=True, records=ids)
+    lit.kill(lit.daemon())
+    for operation, arguments in asked:
+        assert "[forgotten]" not in json.dumps(lit.call(operation, **arguments)), operation
+    assert lit.show(living)["command"] == ["sleep", "300"]
+
+
+def test_a_short_checkpoint_is_gone_with_the_summaries_that_quote_it(lit: Engine) -> None:
+    session = lit.start("cat")["id"]
+    lit.call("end_session", session=session, checkpoint="hunter2zq", grace="0s")
+    (record,) = lit.call("search_records", query="hunter2zq", all=True)["records"]
+    lit.call("update_record", action="forget", hard=True, records=[record["id"]])
+    assert b"hunter2zq" not in bytes_of(lit)
 
 
 def test_a_daemon_that_dies_while_it_forgets_goes_on_with_it(lit: Engine) -> None:
@@ -418,6 +469,38 @@ def test_a_wrong_line_is_named_and_nothing_is_imported(lit: Engine, tmp_path: Pa
     assert refused(lit, "import_records", file=str(tmp_path)).code == "BAD_INPUT"
     assert refused(lit, "import_records", file="/no/such").code == "BAD_INPUT"
     assert refused(lit, "import_records", file="/dev/zero").code == "BAD_INPUT"
+
+
+def test_no_number_that_nothing_can_show_and_no_secret_in_any_field_is_imported(lit: Engine, tmp_path: Path) -> None:
+    """One such number would keep lists, searches and packets from being shown ever after."""
+    session = lit.start("cat")["id"]
+    lit.call("hand_off", session=session, checkpoint="half way")
+    things = {thing["kind"]: thing for thing in map(json.loads, exported(lit).splitlines())}
+    record = {**things["record"], "id": "r0000000000", "content": "fine"}
+    handoff = {**things["handoff"], "id": "h0000000000", "digest": "other"}
+    project = {**things["project"], "id": "far", "name": "far"}
+    file, secret = tmp_path / "file", make_secret()
+    wrong = [
+        *({**record, "created_at": time} for time in (1e300, -1e300, -1.0, 3e11)),
+        {**record, "closed_at": 1e200},
+        {**record, "carried": 10**30},
+        {**handoff, "at": 1e300},
+        {**handoff, "redacted": 10**30},
+        {**project, "seen_at": 1e300},
+    ]
+    lines = [json.dumps(thing) for thing in wrong]
+    for thing, name in ((handoff, "at"), (project, "seen_at"), (record, "created_at")):
+        lines.append(json.dumps({**thing, name: 5.5}).replace("5.5", "1e999"))
+    for line in lines:
+        file.write_text(line)
+        assert refused(lit, "import_records", file=str(file)).code == "BAD_INPUT", line
+    cited = {"folder": "/", "files": [{"path": secret, "digest": None}], "commits": [secret]}
+    good = [{**record, "by": secret, "evidence": cited}, {**handoff, "basis": [secret]}, {**project, "name": secret}]
+    file.write_text("\n".join(map(json.dumps, good)))
+    assert lit.call("import_records", file=str(file))["redacted"] == 5
+    assert secret.encode() not in bytes_of(lit)
+    file.write_text(exported(lit))
+    assert lit.call("import_records", file=str(file))["redacted"] == 0
 
 
 def test_an_import_is_cleaned_of_secrets_and_changes_nothing_that_is_there(lit: Engine, tmp_path: Path) -> None:

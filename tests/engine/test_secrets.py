@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from lamplighter.domain.token import make_secret
+from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine
 
 
@@ -48,6 +53,35 @@ def test_a_secret_in_the_last_lines(lit: Engine) -> None:
     data = _everything_stored(lit)
     assert b"over" in data
     assert secret.encode() not in data
+
+
+def test_a_secret_in_what_a_record_rests_on(lit: Engine) -> None:
+    secret = make_secret()
+    record = {"content": "it is so", "files": [f"dump/{secret}"], "commits": [secret]}
+    assert lit.call("store_records", records=[record], project="shop")["redacted"] == 2
+    assert secret.encode() not in _everything_stored(lit)
+
+
+def test_nothing_goes_by_a_secret(lit: Engine) -> None:
+    """What something is called is found by that, so a secret cannot be taken out of it: it is refused, and not repeated."""
+    secret = make_secret()
+    started = lit.start("sleep", "300")
+    told: dict[str, Any] = {"name": "x", "cwd": "/"}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("start_session", {"command": ["true"], "cwd": "/", "name": secret}),
+        ("start_session", {"command": ["true"], "cwd": "/", "project": secret}),
+        ("store_records", {"records": [{"content": "one"}], "project": secret}),
+        ("hand_off", {"session": started["id"], "checkpoint": "one", "project": secret}),
+        ("load_handoff", {"project": secret}),
+        ("start_logical", {**told, "told": {"agent_id": secret}}),
+        ("start_logical", {**told, "shared": {"delx": secret}}),
+        ("begin_guest", {"session": secret, "folder": "/"}),
+    ]
+    for operation, arguments in asked:
+        with pytest.raises(LampError) as caught:
+            lit.call(operation, **arguments)
+        assert (caught.value.code, secret in str(caught.value)) == ("BAD_NAME", False), operation
+    assert secret.encode() not in _everything_stored(lit)
 
 
 def _file(lit: Engine, text: str) -> str:

@@ -139,11 +139,14 @@ def inside(lit: Engine, operation: str, arguments: dict[str, Any], **start: Any)
 def test_a_successor_has_what_its_predecessor_started(lit: Engine) -> None:
     before = lit.start("sleep", "300", name="before")["id"]
     child = lit.start("sleep", "300", parent=before)["id"]
-    lit.call("end_session", session=before, checkpoint="x")
     stranger = inside(lit, "kill_session", {"session": child, "force": True})
     assert stranger["error"]["code"] in ("FORBIDDEN", "APPROVAL_NEEDED")
+    spare = lit.start("sleep", "300", parent=before)["id"]
+    lit.call("end_session", session=before, checkpoint="x")
     heir = inside(lit, "kill_session", {"session": child, "force": True}, from_session=before)
     assert heir["result"]["state"] == "ended"
+    mine = inside(lit, "list_sessions", {"selection": "mine"}, from_session=before, force=True)["result"]["sessions"]
+    assert [one["id"] for one in mine] == [spare]
 
 
 def test_what_an_agent_goes_on_from_must_be_its_own_or_its_projects(lit: Engine, tmp_path: Path) -> None:

@@ -74,3 +74,23 @@ def test_copies_of_the_text_go_and_what_only_looks_like_it_stays(db: sqlite3.Con
     oblivion.erase(db, short)
     found = {row["key"]: json.loads(row["result"])["told"][0] for row in db.execute("SELECT key, result FROM calls")}
     assert found == {"a": "[forgotten]", "b": "before [forgotten] after", "c": "[forgotten]", "d": "yesterday"}
+
+
+def test_a_short_text_goes_from_what_is_about_it_and_from_nowhere_else(db: sqlite3.Connection) -> None:
+    record = keep(db, "r0123456789", "hunter2")
+    about = {"records": [record.id], "summary": "Checkpoint: hunter2. Decisions: 1", "reason": "hunter2b"}
+    for key, document in (("a", about), ("b", {"summary": "we met hunter2 there"})):
+        db.execute("INSERT INTO calls VALUES (?, 'o', 'c', 'd', 'done', ?, 1.0)", (key, json.dumps(document)))
+    oblivion.erase(db, record)
+    found = {row["key"]: json.loads(row["result"]) for row in db.execute("SELECT key, result FROM calls")}
+    assert found["a"] == {**about, "summary": "Checkpoint: [forgotten]. Decisions: 1"}
+    assert found["b"] == {"summary": "we met hunter2 there"}
+
+
+def test_what_a_note_was_put_together_from_goes_with_it(db: sqlite3.Connection) -> None:
+    note = keep(db, "r0123456789", "Handed over to b (0abc), urgency high; context: the door code; blocker: 4711")
+    told = {"notes": [note.id], "context": "the door code", "blocker": "4711", "urgency": "high"}
+    db.execute("INSERT INTO calls VALUES ('a', 'o', 'c', 'd', 'done', ?, 1.0)", (json.dumps(told),))
+    oblivion.erase(db, note)
+    (row,) = db.execute("SELECT result FROM calls").fetchall()
+    assert json.loads(row["result"]) == {**told, "context": "[forgotten]", "blocker": "[forgotten]"}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 _TOKEN = r"[A-Za-z0-9_-]"
 _REST = re.compile(_TOKEN + "*+")
 _WORD = r"(?:[A-Z]?[a-z]{1,24}|[A-Z]{1,24})"  # what is longer is no word, also when it has letters alone
-_WORDS = re.compile(rf"{_WORD}(?:[-_./:]{_WORD})*+[-_./:]?")
+_WORDS = re.compile(rf"{_WORD}(?:[-_./:]{_WORD})*[-_./:]?")
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 

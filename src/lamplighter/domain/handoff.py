@@ -94,7 +94,8 @@ def best(left: Iterable[Handoff]) -> Handoff | None:
 @dataclass(frozen=True, slots=True)
 class Handoff:
     """One as it is kept. `basis` is what an inferred one rests on; `ending`: it came with the end of its session, not before.
-    `stored` counts records by type; `carried` are the ids of loops that it left open; `redacted` counts secrets taken out,
+    `stored` counts records by type; `carried` are ids of loops that it left open, the oldest of `carried_count`;
+    `redacted` counts secrets taken out,
     `withheld` what was marked private."""
 
     id: str
@@ -116,6 +117,7 @@ class Handoff:
     resolved: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
+    carried_count: int = 0
     redacted: int = 0
     withheld: int = 0
 

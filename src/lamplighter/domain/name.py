@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from lamplighter.domain.redaction import redact
 from lamplighter.errors import Code, InputError
 
 LONGEST = 100
@@ -22,7 +23,18 @@ def check_name(name: str) -> str:
             f"this name {problem}: {name[:40]!a}",
             f"use 1 to {LONGEST} letters, digits and . _ : @ / # = - ; for example cron:nightly:42",
         )
-    return name
+    return check_secretless(name, "name")
+
+
+def check_secretless(word: str, what: str) -> str:
+    """The word, or BAD_NAME when there is a secret in it. It cannot be taken out: what goes by a name is found by it."""
+    if redact(word).text != word:
+        raise InputError(
+            Code.BAD_NAME,
+            f"there is what looks like a secret in this {what}, and nothing was done",
+            "call it something else: names are kept and shown",
+        )
+    return word
 
 
 def _problem(name: str) -> str | None:
@@ -46,7 +58,7 @@ def check_label(label: str) -> str:
         raise InputError(
             Code.BAD_NAME, f"this label {problem}: {label[:40]!a}", f"use 1 to {LONGEST} characters on one line"
         )
-    return label.strip()
+    return check_secretless(label.strip(), "label")
 
 
 def name_for(command: list[str]) -> str:

@@ -109,6 +109,16 @@ def check_record(caller: Caller, record: Record) -> None:
         )
 
 
+def check_reading(caller: Caller) -> None:
+    """FORBIDDEN for who may not name a file that is then read and told of."""
+    if caller.rank is Rank.TOKEN:
+        raise ForbiddenError(
+            Code.FORBIDDEN,
+            f"{caller.name} may not name a file to be read: whoever has a token need not be a user of this machine",
+            "leave transcript_path out, and the session's own transcript is looked for",
+        )
+
+
 def may_ask(caller: Caller, act: Act, target: Session, line: Iterable[str], attached: int = 0) -> bool:
     """Whether the operator's word would do: nothing stands in the way but that the session is beyond the caller."""
     if caller.rank not in _MAY_ASK or act not in _BY_APPROVAL:

@@ -15,10 +15,9 @@ _BEGIN = re.compile(r"-*+ ?BEGIN [A-Z0-9 ]{0,30}?PRIVATE KEY(?: BLOCK)? ?-*+")
 _END = re.compile(r"-*+ ?END [A-Z0-9 ]{0,30}?PRIVATE KEY(?: BLOCK)? ?-*+")
 _BODY = re.compile(r"[A-Za-z0-9+/=]{16,}")
 # What may be between the lines of one: blanks, line ends as a string has them, quotes, marks of a quotation, line numbers.
-_BETWEEN = r"(?:[\s\"'`>|,#*]|\\+[nrt]|[0-9]{1,5}[:|\t→])*+"
-_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\n\\]{0,200}"
-_SHORT = r"(?:\r?\n|\\+n)[ \t>]*[A-Za-z0-9+/=]{1,15}(?=\s*\Z|[ \t]*\r?\n)"  # the last line of one
-_LINES = re.compile(rf"(?:{_BETWEEN}{_HEADER})*+(?:{_BETWEEN}[A-Za-z0-9+/=]{{16,}})*+(?:{_SHORT})?")
+_BETWEEN = re.compile(r"[\s\"'`>|,#*]+|\\+[nrt]|[0-9]{1,5}[:|\t→]")
+_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\n\\]{0,200}")
+_SHORT = re.compile(r"(?:\r?\n|\\+n)[ \t>]*[A-Za-z0-9+/=]{1,15}(?=\s*\Z|[ \t]*\r?\n)")  # the last line of one
 _PUTTY = "PuTTY-User-Key-File-"
 _PUTTY_END = re.compile(r"Private-MAC:\s?[0-9a-f]*")
 
@@ -46,12 +45,29 @@ def _blocks(text: str) -> Iterator[Found]:
             done = tail[1]
             if _BODY.search(text, head, tail[0]):
                 yield Found(start, done, _KIND)
-        elif (lines := _LINES.match(text, head)) and _BODY.search(text, head, lines.end()):
-            done = lines.end()
+        elif _BODY.search(text, head, last := _last(text, head)):
+            done = last
             yield Found(start, done, _KIND)
     for start, end in ends:
         yield from _beheaded(text, done, start, end)
         done = end
+
+
+def _last(text: str, head: int) -> int:
+    """Where the lines end that follow the first one. Step by step: what takes a group possessively forgets where it was in some
+    releases of Python 3.11."""
+    end = head
+    for part in (_HEADER, _BODY):
+        while found := part.match(text, _after_gap(text, end)):
+            end = found.end()
+    short = _SHORT.match(text, end)
+    return short.end() if short else end
+
+
+def _after_gap(text: str, at: int) -> int:
+    while gap := _BETWEEN.match(text, at):
+        at = gap.end()
+    return at
 
 
 def _beheaded(text: str, after: int, start: int, end: int) -> Iterator[Found]:

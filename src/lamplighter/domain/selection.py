@@ -15,7 +15,7 @@ from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
 
-from lamplighter.domain.permission import Caller, Rank
+from lamplighter.domain.permission import Caller, Rank, related
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
@@ -125,9 +125,9 @@ def _is_named(session: Session, word: str, named: Mapping[str, str]) -> bool:
 
 def _is_mine(seen: Seen, caller: Caller) -> bool:
     session = seen.session
-    if session.owner == caller.name or (caller.session is not None and caller.session in session.line):
-        return True
-    return caller.rank in (Rank.AGENT, Rank.CLIENT, Rank.TOKEN) and caller.name in session.line
+    if caller.rank is Rank.OPERATOR:
+        return session.owner == caller.name
+    return session.id not in (caller.session, *caller.inherits) and related(caller, session, session.line)
 
 
 def _has_flag(flag: str, seen: Seen, caller: Caller) -> bool:

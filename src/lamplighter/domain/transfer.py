@@ -6,9 +6,9 @@ The same things make the same lines, byte for byte, so that two exports can be c
 from __future__ import annotations
 
 import json
-import math
 import re
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, NoReturn, cast
 
@@ -20,6 +20,8 @@ from lamplighter.domain.redaction import redact
 from lamplighter.domain.wording import storable
 
 _ID = re.compile(r"[rh][0-9a-z]{10}")
+_LATEST = 253_402_300_799.0  # the last second of the year 9999: what is later is no date
+_MOST = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,20 @@ def line_of(thing: Thing) -> str:
 
 def read_line(line: str) -> Read:
     """What it says, without secrets; or NoSuchThingError with what is wrong."""
-    return _checked(parse_line(line))
+    document, thing = _parsed(line)
+    _check(thing, document)
+    read = _cleaned(thing, document)
+    if isinstance(read.thing, Record) and not 0 < len(read.thing.content.strip()) <= LONGEST:
+        raise NoSuchThingError(f"its content is empty or longer than {LONGEST:,} characters")
+    return read
 
 
 def parse_line(line: str) -> Thing:
     """What it says, as it is; or NoSuchThingError."""
+    return _parsed(line)[1]
+
+
+def _parsed(line: str) -> tuple[dict[str, Any], Thing]:
     try:
         found: Any = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -77,7 +88,7 @@ def parse_line(line: str) -> Thing:
     if wrong := sorted(known ^ set(document)):
         raise NoSuchThingError(f"{wrong[0][:40]!a} {'is missing' if wrong[0] in known else 'is unknown'}")
     try:
-        return _adapter(kind).validate_json(json.dumps(document), strict=True)
+        return document, _adapter(kind).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -93,40 +104,55 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _checked(thing: Thing) -> Read:
+def _check(thing: Thing, document: dict[str, Any]) -> None:
+    if _is_out_of_range(document):
+        raise NoSuchThingError("a time or a number in it is none that can be kept")
     if isinstance(thing, KnownProject):
         if not thing.id or not thing.name or len(thing.id) > 4096 or len(thing.name) > 1000:
             raise NoSuchThingError("its id or its name is empty or too long")
-        return Read(replace(thing, id=storable(thing.id), name=storable(thing.name)), 0, 0)
+        return
     if not _ID.fullmatch(thing.id) or thing.id[0] != ("h" if isinstance(thing, Handoff) else "r"):
         raise NoSuchThingError(f"its id is none of ours: {thing.id[:40]!a}")
-    return (
-        _clean(thing, ("summary", "reason", "epitaph", "transcript_path"))
-        if isinstance(thing, Handoff)
-        else _record(thing)
-    )
+    if isinstance(thing, Record) and (not 1 <= thing.importance <= 10 or thing.category not in CATEGORIES):
+        raise NoSuchThingError("its importance or category is none that there is")
 
 
-def _record(record: Record) -> Read:
-    if not 1 <= record.importance <= 10 or record.category not in CATEGORIES or record.carried < 0:
-        raise NoSuchThingError("its importance, category or count is none that there is")
-    if not math.isfinite(record.created_at) or not math.isfinite(record.closed_at or 0.0):
-        raise NoSuchThingError("its time is none")
-    read = _clean(record, ("content", "closed_why"))
-    content = cast("Record", read.thing).content
-    if not content.strip() or len(content) > LONGEST:
-        raise NoSuchThingError(f"its content is empty or longer than {LONGEST:,} characters")
-    return read
+def _is_out_of_range(value: Any) -> bool:
+    """Every float is a moment, every whole number a count."""
+    if isinstance(value, float):
+        return not 0.0 <= value <= _LATEST
+    if isinstance(value, int):
+        return not 0 <= value <= _MOST
+    if isinstance(value, dict):
+        return any(map(_is_out_of_range, cast("dict[str, Any]", value).values()))
+    return isinstance(value, list) and any(map(_is_out_of_range, cast("list[Any]", value)))
 
 
-def _clean(thing: Any, names: tuple[str, ...]) -> Read:
-    """Texts as they may be stored. What was exported from here comes through unchanged."""
-    secrets = private = 0
-    changes: dict[str, str] = {}
-    for name in names:
-        text: str | None = getattr(thing, name)
-        if text is not None:
-            cleaned = redact(storable(text))
-            changes[name] = cleaned.text
-            secrets, private = secrets + cleaned.secrets, private + cleaned.private
-    return Read(replace(thing, **changes), secrets, private)
+def _cleaned(thing: Thing, document: dict[str, Any]) -> Read:
+    """Every text as it may be stored, whatever field it is in. What was exported from here comes through unchanged."""
+    together = "\n".join(_texts(document))
+    if storable(together) == together and redact(together).text == together:
+        return Read(thing, 0, 0)
+    counts = [0, 0]
+    cleaned = _clean(json.loads(line_of(thing)), counts)
+    return Read(parse_line(json.dumps(cleaned)), *counts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+        for each in inner:
+            yield from _texts(each)
+
+
+def _clean(value: Any, counts: list[int]) -> Any:
+    if isinstance(value, str):
+        found = redact(storable(value))
+        counts[0] += found.secrets
+        counts[1] += found.private
+        return found.text
+    if isinstance(value, dict):
+        return {name: _clean(each, counts) for name, each in cast("dict[str, Any]", value).items()}
+    return [_clean(each, counts) for each in cast("list[Any]", value)] if isinstance(value, list) else value

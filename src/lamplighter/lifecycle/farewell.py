@@ -128,7 +128,7 @@ class Farewell:
         draft, basis = infer(session, replace(ending, reason=""))
         project = Project(session.project_id or session.cwd, session.project)
         evidence = tuple(NO_EVIDENCE for _ in draft.items())
-        inferred = Prepared(draft, session, project, DAEMON.name, Source.INFERRED, True, basis, evidence, 0, 0)
+        inferred = Prepared(draft, session, project, DAEMON, Source.INFERRED, True, basis, evidence, 0, 0)
         summary = summarise(session, replace(ending, reason=""), handoff=_together(given, inferred))
         return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred, _ids(given))
 

@@ -35,7 +35,8 @@ _OLDEST_FIRST = frozenset({RecordType.CONSTRAINT, RecordType.OPEN_LOOP})
 
 @dataclass(frozen=True)
 class Question:
-    """For whom a packet is: `reader` is the session of whoever asks, which does not come before itself."""
+    """For whom a packet is: `reader` is the session of whoever asks, which does not come before itself. `called`: the name of a
+    project of which nothing is kept yet."""
 
     packet: str
     at: float
@@ -43,6 +44,7 @@ class Question:
     predecessor: str | None
     reader: str | None
     budget: int
+    called: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,20 @@ def gather(db: sqlite3.Connection, asked: Question) -> Gathered:
     what = Ingredients(
         packet=asked.packet,
         now=asked.at,
-        project=handoffs.project_name(db, asked.project) if asked.project else None,
+        project=_called(db, asked),
         before=before,
         records=records,
         more=more,
         since=_since(db, asked, session, before),
     )
     return Gathered(what, session, left[-1] if left else None)
+
+
+def _called(db: sqlite3.Connection, asked: Question) -> str | None:
+    if asked.project is None:
+        return None
+    known = handoffs.project_name(db, asked.project)
+    return asked.called or known if known == asked.project else known
 
 
 def look(found: Gathered) -> Ingredients:

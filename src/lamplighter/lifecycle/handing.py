@@ -1,7 +1,7 @@
 """Handing off: what a session leaves to the next becomes records, all of them or none, and the same content only once.
 
 Texts are cleaned of secrets, and what they cite is looked at, before the transaction; in it nothing waits. Knows records and
-hand-offs; who may is not asked here.
+hand-offs; who may hand off is not asked here, only whose a loop is that is closed with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lamplighter.domain.handoff import Draft, Handoff, best
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Caller, check_record
 from lamplighter.domain.record import (
     KEPT_AS,
     NO_EVIDENCE,
@@ -34,6 +34,7 @@ from lamplighter.lifecycle.projects import Project
 from lamplighter.store import events, handoffs, records
 
 _LASTING = frozenset(RecordType) - SINGULAR - {RecordType.NOTE}
+_MOST_NAMED = 100  # loops that a hand-off names of those that it leaves open
 _BY_ID = ("resolved_loops", "dropped_loops", "policy", "project")
 
 
@@ -45,7 +46,7 @@ class Prepared:
     draft: Draft
     session: Session
     project: Project
-    by: str
+    by: Caller
     source: Source
     ending: bool
     basis: tuple[str, ...]
@@ -78,9 +79,7 @@ class Handing:
             inferred = source is Source.INFERRED  # says what was there then, and rests on nothing that may change
             found = tuple(NO_EVIDENCE for _ in texts) if inferred else tuple(cite_all(session.cwd, texts))
             wordings = tuple(map(normalised, texts))
-            return Prepared(
-                cleaned, session, project, by.name, source, ending, basis, found, redacted, withheld, wordings
-            )
+            return Prepared(cleaned, session, project, by, source, ending, basis, found, redacted, withheld, wordings)
 
         return await asyncio.to_thread(work)
 
@@ -107,14 +106,13 @@ class Handing:
         known = handoffs.find(db, session.id, digest)
         if known is not None:
             return known
-        before = handoffs.of_session(db, session.id)
         now = self.fleet.clock.now()
         handoff = Handoff(
             id=self.fleet.ids.new("h", now),
             session=session.id,
             project=prepared.project.id,
             at=now,
-            by=prepared.by,
+            by=prepared.by.name,
             source=prepared.source,
             digest=digest,
             policy=draft.policy,
@@ -127,12 +125,11 @@ class Handing:
             redacted=prepared.redacted,
             withheld=prepared.withheld,
         )
-        resolved = _close_loops(db, draft.resolved_loops, handoff, "resolved")
-        dropped = _close_loops(db, draft.dropped_loops, handoff, "dropped")
+        resolved = _close_loops(db, draft.resolved_loops, handoff, prepared.by, "resolved")
+        dropped = _close_loops(db, draft.dropped_loops, handoff, prepared.by, "dropped")
         prepared.project.see(db, now)
-        waiting = records.active(db, prepared.project.id, RecordType.OPEN_LOOP)
+        carried, count = ((), 0) if handoff.inferred else records.open_loops(db, handoff.project, _MOST_NAMED)
         stored = _insert(db, prepared, handoff, self.fleet.ids)
-        carried = () if handoff.inferred else _carry(db, waiting, before)
         counts: dict[str, int] = {}
         for record in stored:
             counts[record.type.value] = counts.get(record.type.value, 0) + 1
@@ -143,10 +140,12 @@ class Handing:
             resolved=resolved,
             dropped=dropped,
             carried=carried,
+            carried_count=count,
         )
         handoffs.insert(db, handoff)
         detail: dict[str, Any] = {"handoff": handoff.id, "stored": counts, "source": handoff.source.value}
-        events.append(db, now, session.id, prepared.by, "handed off", **detail)
+        if not handoff.inferred:  # which is a part of its end, and that leaves an event
+            events.append(db, now, session.id, prepared.by.name, "handed off", **detail)
         return handoff
 
 
@@ -202,18 +201,26 @@ def _insert(db: sqlite3.Connection, prepared: Prepared, handoff: Handoff, ids: I
 
 def _replace_older(db: sqlite3.Connection, session: Session, record: Record) -> str | None:
     """The same session's, and that of the session which it went on from, are superseded; others' are theirs."""
-    theirs = {session.id, session.predecessor}
-    older = [found for found in records.active(db, record.project, record.type) if found.session in theirs]
+    older = [
+        found
+        for theirs in (session.predecessor, session.id)
+        if theirs is not None
+        for found in records.left_by(db, theirs, record.type, record.project)
+    ]
     for found in older:
-        records.close(db, found.id, RecordState.SUPERSEDED, record.created_at, record.by, superseded_by=record.id)
-    return older[-1].id if older else None
+        records.close(db, found, RecordState.SUPERSEDED, record.created_at, record.by, superseded_by=record.id)
+    return older[-1] if older else None
 
 
-def _close_loops(db: sqlite3.Connection, loops: tuple[str, ...], handoff: Handoff, how: str) -> tuple[str, ...]:
+def _close_loops(
+    db: sqlite3.Connection, loops: tuple[str, ...], handoff: Handoff, by: Caller, how: str
+) -> tuple[str, ...]:
+    """FORBIDDEN, and nothing is stored, when one is not the caller's to close."""
     closed: list[str] = []
     for word in loops:
         loop = find_loop(db, word)
         if loop.active:
+            check_record(by, loop)
             records.close(db, loop.id, RecordState.RESOLVED, handoff.at, handoff.by, how)
         closed.append(loop.id)
     return tuple(closed)
@@ -234,10 +241,3 @@ def find_loop(db: sqlite3.Connection, word: str) -> Record:
         f"there is no open loop {word[:60]!a}, and nothing was stored",
         "lamp records --type open_loop lists those that there are; give the id of each that is done",
     )
-
-
-def _carry(db: sqlite3.Connection, waiting: list[Record], before: list[Handoff]) -> tuple[str, ...]:
-    """What stays open goes on to the next; a session that hands off again has carried it once."""
-    counted = {loop for handoff in before for loop in handoff.carried}
-    records.carry(db, [loop.id for loop in waiting if loop.id not in counted])
-    return tuple(loop.id for loop in waiting)

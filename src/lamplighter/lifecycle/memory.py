@@ -280,7 +280,9 @@ def _prepared(
     secrets = private = 0
     for number, item in enumerate(items, 1):
         cleaned = redact(storable(item.content))
-        secrets, private = secrets + cleaned.secrets, private + cleaned.private
+        cited = [redact(storable(text)) for text in (*item.files, *item.commits)]
+        secrets += cleaned.secrets + sum(each.secrets for each in cited)
+        private += cleaned.private + sum(each.private for each in cited)
         content = cleaned.text.strip()
         if not content:
             why = "once what is private is taken out" if cleaned.private else "in it"
@@ -308,10 +310,14 @@ def _prepared(
 def _evidence(folder: str | None, item: Item, content: str) -> Evidence:
     """What was named, and what the text itself cites."""
     cited = cite(folder, content) if folder else Evidence()
-    named = tuple(CitedFile(storable(path), _digest(os.path.join(folder or "/", path))) for path in item.files)
+    named = tuple(CitedFile(_clean(path), _digest(os.path.join(folder or "/", path))) for path in item.files)
     files = {one.path: one for one in (*cited.files, *named)}
-    commits = dict.fromkeys((*item.commits, *cited.commits))
+    commits = dict.fromkeys((*map(_clean, item.commits), *cited.commits))
     return Evidence(storable(folder) if folder else None, tuple(files.values()), tuple(commits))
+
+
+def _clean(text: str) -> str:
+    return redact(storable(text)).text
 
 
 def _digest(path: str) -> str | None:

@@ -19,7 +19,7 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gathering import Gathered, Question, gather, look, stale
-from lamplighter.lifecycle.projects import Projects
+from lamplighter.lifecycle.projects import Project, Projects
 from lamplighter.store import handoffs, packets
 
 log = logging.getLogger(__name__)
@@ -61,11 +61,10 @@ class Packing:
         """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same."""
         mine = await self.fleet.find(caller.session) if caller.session else None
         before = await self._before(session, project, mine)
-        identity = (await self.projects.resolve(project, folder, new=True)).id if project is not None else None
-        if identity is None and before is None:
-            here = await self.projects.of_caller(caller, folder)
-            identity = here.id if here else None
-        packed = await self.pack(caller, predecessor=before, project=identity, budget=budget, query=query)
+        about = await self.projects.resolve(project, folder, new=True) if project is not None else None
+        if about is None and before is None:
+            about = await self.projects.of_caller(caller, folder)
+        packed = await self.pack(caller, predecessor=before, project=about, budget=budget, query=query)
         try:
             await self.fleet.store.write(packed.keep_receipt)
         except UnavailableError as error:
@@ -78,7 +77,7 @@ class Packing:
         caller: Caller,
         *,
         predecessor: Session | None = None,
-        project: str | None = None,
+        project: Project | None = None,
         budget: int | None = None,
         query: str | None = None,
     ) -> Packed:
@@ -87,11 +86,11 @@ class Packing:
             raise InputError(
                 Code.BAD_INPUT, "the first prompt is empty", "say what the session is about, or leave it out"
             )
-        if predecessor is not None and project is None:
-            project = await self._project_of(predecessor)
+        identity = project.id if project else await self._project_of(predecessor) if predecessor else None
         now = self.fleet.clock.now()
         named = predecessor.id if predecessor else None
-        asked = Question(self.fleet.ids.new("p", now), now, project, named, caller.session, budget or BUDGET)
+        packet, called = self.fleet.ids.new("p", now), project.label if project else None
+        asked = Question(packet, now, identity, named, caller.session, budget or BUDGET, called)
         found = await self.fleet.store.read(lambda db: gather(db, asked))
         first = await asyncio.to_thread(_build, found, asked.budget)
         second = await self._fitting(asked, query, first) if query else None

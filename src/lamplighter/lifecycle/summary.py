@@ -46,7 +46,7 @@ def summarise(
         "stored": dict(handoff.stored) if handoff else {},
         "inferred": bool(handoff and handoff.inferred),
         "loops": {
-            "carried": len(handoff.carried) if handoff else 0,
+            "carried": handoff.carried_count if handoff else 0,
             "resolved": len(handoff.resolved) if handoff else 0,
             "dropped": len(handoff.dropped) if handoff else 0,
         },

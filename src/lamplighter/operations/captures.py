@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.domain.capture import Capture, told
-from lamplighter.domain.permission import Act, Rank
-from lamplighter.errors import Code, ForbiddenError
+from lamplighter.domain.permission import Act, check_reading
 from lamplighter.operations.call import Call
 from lamplighter.operations.guests import Meant, own_session
 from lamplighter.operations.operation import Request, Result, operation
@@ -45,14 +44,10 @@ async def capture_session(call: Call, request: CaptureSession) -> CaptureView:
     again = await call.app.captures.taken(call.key) if call.repeated else None
     if again is not None:
         return view_of(again)
-    session = await own_session(call, request.session, request.folder)
     path = request.transcript_path
-    if path is not None and call.caller.rank is Rank.TOKEN:
-        raise ForbiddenError(
-            Code.FORBIDDEN,
-            f"{call.caller.name} may not name a file to be read: whoever has a token need not be a user of this machine",
-            "leave transcript_path out, and the session's own transcript is looked for",
-        )
+    if path is not None:
+        check_reading(call.caller)
+    session = await own_session(call, request.session, request.folder)
     return view_of(await call.app.captures.take(session, path, request.reason, call.caller, call.key))
 
 

@@ -76,7 +76,7 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     session changes nothing and returns the same ending. To skip the asking: kill. To hand off and go on: handoff --save.
     """
     grace = parse_duration(request.grace, "grace")
-    word = request.session or call.caller.session
+    word = call.caller.session if request.session is None else request.session
     if word is None:
         raise InputError(
             Code.BAD_INPUT, "the caller is in no session, so there is none of its own to end", "name the one to end"

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.domain.permission import Act
+from lamplighter.domain.name import check_secretless
+from lamplighter.domain.permission import Act, check_reading
 from lamplighter.domain.record import Source
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
@@ -21,6 +22,7 @@ _GENERIC = "generic"
 
 async def own_session(call: Call, word: str | None, folder: str | None) -> Session:
     """The session that the caller means, begun if need be, and its lease anew. FORBIDDEN when it is somebody else's."""
+    check_secretless(word or "", "session_id")
     await call.app.allowed(call.caller, Act.RECORD)  # before one begins for somebody who may hand off nothing
     agent = own_program(call.app, call.caller) or _GENERIC
     found = await call.app.guests.welcome(call.caller, word, agent, folder, call.key)
@@ -71,6 +73,8 @@ async def hand_off_guest(call: Call, request: HandOffGuest) -> HandoffView:
             "say where the work stands, in a sentence or two; nothing was done",
         )
     request.draft("")  # what is wrong with it is said before a session begins
+    if request.transcript_path:
+        check_reading(call.caller)
     session = await own_session(call, request.session, request.folder)
     found = await prepared(call, request, session, "", ending=False, source=Source.END_SESSION)
     assert found is not None, "there is a checkpoint"

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from lamplighter.domain.handoff import Draft, Policy
-from lamplighter.domain.permission import Act, Rank
+from lamplighter.domain.permission import Act, Rank, check_reading
 from lamplighter.domain.record import LONGEST, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
@@ -125,6 +125,10 @@ async def prepared(
     draft = request.draft(reason)
     if not draft:
         return None
+    if draft.items() or draft.resolved_loops or draft.dropped_loops:
+        await call.app.admitted(call.caller, Act.HAND_OFF)  # to end is another scope of a token than to keep records
+    if draft.transcript_path is not None:
+        check_reading(call.caller)
     if source is None and ending:
         source = Source.END_SESSION
     elif source is None:
@@ -143,7 +147,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
     stores nothing and returns the first result; other content is a newer hand-off. Secrets of well-known forms are taken
     out, and what stands in <private>…</private> is never stored. To end the session too: end.
     """
-    word = request.session or call.caller.session
+    word = call.caller.session if request.session is None else request.session
     if word is None:
         raise InputError(
             Code.BAD_INPUT, "whose hand-off this is was not said, and the caller is in no session", "name the session"

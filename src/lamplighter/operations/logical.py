@@ -14,6 +14,7 @@ from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.handoff import Handoff, Policy
+from lamplighter.domain.name import check_secretless
 from lamplighter.domain.permission import Act
 from lamplighter.domain.record import Record
 from lamplighter.domain.redaction import redact
@@ -81,6 +82,8 @@ class LogicalView(Result):
 async def start_logical(call: Call, request: StartLogical) -> LogicalView:
     """Begin a session for an agent that only tells of itself. It is alive by a lease, which every call about it renews."""
     await call.app.allowed(call.caller, Act.START)
+    for word in (*request.shared.values(), request.told.get("agent_id", ""), request.agent or ""):
+        check_secretless(word, "id")
     session = await call.app.logical.start(
         Announcement(
             name=(await asyncio.to_thread(redact, request.name)).text,

@@ -13,6 +13,7 @@ from lamplighter.operations.operation import Result
 from lamplighter.operations.views import moment
 from lamplighter.store import handoffs
 from lamplighter.store.recall import Summary
+from lamplighter.store.records import carried
 
 
 class RecordView(Result):
@@ -57,8 +58,9 @@ class FoundSession(Result):
 async def view_records(call: Call, found: list[Record], *, fresh: bool = False) -> list[RecordView]:
     """With the names of their projects, and what has changed since of what they cite; `fresh` ones were just stored."""
     names = await project_names(call, [record.project for record in found])
+    counted = await call.app.store.get(lambda db: carried(db, found))
     aged = {} if fresh else await asyncio.to_thread(stale, found)
-    return [_view(record, names, aged.get(record.id, ())) for record in found]
+    return [_view(record, names, aged.get(record.id, ())) for record in counted]
 
 
 async def view_sessions(call: Call, found: list[Summary]) -> list[FoundSession]:

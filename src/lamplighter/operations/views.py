@@ -69,7 +69,8 @@ class HandoffView(Result):
     records: list[str] = Field(description="ids of the records")
     resolved: list[str] = Field(description="loops that are done")
     dropped: list[str] = Field(description="loops that were given up")
-    carried: list[str] = Field(description="loops that stay open")
+    carried: list[str] = Field(description="loops that stay open, at most 100 of them")
+    carried_count: int = Field(description="how many stay open")
     redacted: int = Field(description="secrets that were taken out before anything was stored")
     withheld: int = Field(description="private passages that were not stored")
 
@@ -94,6 +95,7 @@ class HandoffView(Result):
             resolved=list(handoff.resolved),
             dropped=list(handoff.dropped),
             carried=list(handoff.carried),
+            carried_count=handoff.carried_count,
             redacted=handoff.redacted,
             withheld=handoff.withheld,
         )

@@ -188,7 +188,6 @@ MIGRATIONS: list[str] = [
         session TEXT,
         handoff TEXT,
         state TEXT NOT NULL,
-        carried INTEGER NOT NULL,
         supersedes TEXT,
         superseded_by TEXT,
         closed_at REAL,

@@ -8,7 +8,9 @@ anew, and the log of writes emptied. Takes as long as that takes: for the store'
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+from dataclasses import dataclass
 from typing import Any, cast
 
 from lamplighter.domain.record import Record
@@ -18,8 +20,6 @@ FORGOTTEN = "[forgotten]"
 _DOCUMENTS = (
     ("calls", "key", "result"),
     ("handoffs", "id", "document"),
-    ("receipts", "id", "document"),
-    ("captures", "id", "document"),
     ("sessions", "id", "ending"),
     ("sessions", "id", "intent"),
     ("sessions", "id", "facts"),
@@ -28,6 +28,40 @@ _DOCUMENTS = (
     ("captures", "id", "document"),
 )
 """Tables, their keys, and columns of JSON in which a record's text can be."""
+_WORDS = frozenset(
+    [
+        *(
+            "content",
+            "text",
+            "summary",
+            "reason",
+            "epitaph",
+            "transcript_path",
+            "basis",
+            "why",
+            "closed_why",
+            "subject",
+        ),
+        *(
+            "last_lines",
+            "told",
+            "packet",
+            "context",
+            "blocker",
+            "last_request",
+            "last_answer",
+            "running",
+            "todos",
+            "files",
+        ),
+        *("checkpoint", "decisions", "open_loops", "preferences", "constraints", "warnings"),
+        *("relational_delta", "next_session_focus"),
+    ]
+)
+"""Fields in which people and agents speak. What stands in any other is ours: a state, a name or an id is no copy of a record
+that happens to say the same."""
+_ONLY_TOLD = frozenset({"result", "command"})
+"""Columns that nothing is decided by: there a long text goes wherever it stands."""
 _SHORT = 12  # below this a text is found inside others by chance, and only a whole string is it
 
 
@@ -40,9 +74,10 @@ def erase(db: sqlite3.Connection, record: Record) -> list[str]:
     db.execute("UPDATE records SET supersedes = NULL WHERE supersedes = ?", (record.id,))
     db.execute("UPDATE records SET superseded_by = NULL WHERE superseded_by = ?", (record.id,))
     for table, key, column in _DOCUMENTS:
-        _blot_out(db, table, key, column, record.content)
+        _blot_out(db, table, key, column, record)
     for row in db.execute("SELECT session, text FROM summaries WHERE instr(text, ?)", (record.content,)).fetchall():
-        recall.keep_summary(db, row["session"], _without(row["text"], record.content))
+        named = row["session"] == record.session
+        recall.keep_summary(db, row["session"], _Copies(record.content, named, True).without(row["text"]))
     db.execute("INSERT OR REPLACE INTO meta VALUES ('scour', ?)", (record.id,))
     rows = db.execute(
         "SELECT DISTINCT session FROM receipts WHERE session IS NOT NULL AND instr(document, ?)", (record.id,)
@@ -67,26 +102,49 @@ def scour(db: sqlite3.Connection) -> bool:
     return True
 
 
-def _blot_out(db: sqlite3.Connection, table: str, key: str, column: str, content: str) -> None:
-    spelt = {json.dumps(content)[1:-1], json.dumps(content, ensure_ascii=False)[1:-1]}
+def _blot_out(db: sqlite3.Connection, table: str, key: str, column: str, record: Record) -> None:
+    spelt = [record.id, json.dumps(record.content)[1:-1], json.dumps(record.content, ensure_ascii=False)[1:-1]]
     where = " OR ".join(f"instr({column}, ?)" for _ in spelt)
-    rows = db.execute(f"SELECT {key} AS at, {column} AS text FROM {table} WHERE {where}", tuple(spelt)).fetchall()
+    rows = db.execute(f"SELECT {key} AS at, {column} AS text FROM {table} WHERE {where}", spelt).fetchall()
     for row in rows:
-        cleaned = json.dumps(_cleaned(json.loads(row["text"]), content))
-        db.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (cleaned, row["at"]))
+        copies = _Copies(record.content, record.id in row["text"], column in _ONLY_TOLD)
+        before = json.loads(row["text"])
+        cleaned = copies.cleaned(before)
+        if cleaned != before:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (json.dumps(cleaned), row["at"]))
 
 
-def _cleaned(found: Any, content: str) -> Any:
-    if isinstance(found, str):
-        return _without(found, content)
-    if isinstance(found, list):
-        return [_cleaned(each, content) for each in cast("list[Any]", found)]
-    if isinstance(found, dict):
-        return {name: _cleaned(value, content) for name, value in cast("dict[str, Any]", found).items()}
-    return found
+@dataclass(frozen=True)
+class _Copies:
+    """What is to go. `named`: the document is about the record, so that a short text in it is no chance, and what the record was
+    put together from is its text too. `anywhere`: a long text goes from every field."""
+
+    content: str
+    named: bool
+    anywhere: bool
+
+    def cleaned(self, found: Any, spoken: bool = False) -> Any:
+        if isinstance(found, str):
+            return self.without(found) if spoken or (self.anywhere and len(self.content) >= _SHORT) else found
+        if isinstance(found, list):
+            return [self.cleaned(each, spoken) for each in cast("list[Any]", found)]
+        if isinstance(found, dict):
+            fields = cast("dict[str, Any]", found).items()
+            return {name: self.cleaned(value, spoken or _is_spoken(name, value)) for name, value in fields}
+        return found
+
+    def without(self, text: str) -> str:
+        if text == self.content or (self.named and self._is_part(text)):
+            return FORGOTTEN
+        if len(self.content) >= _SHORT:
+            return text.replace(self.content, FORGOTTEN)
+        return re.sub(rf"(?<!\w){re.escape(self.content)}(?!\w)", FORGOTTEN, text) if self.named else text
+
+    def _is_part(self, text: str) -> bool:
+        """As a note is made of what was said: `context: …; blocker: …`."""
+        return bool(text) and re.search(rf": {re.escape(text)}(?:;|$)", self.content) is not None
 
 
-def _without(text: str, content: str) -> str:
-    if text == content:
-        return FORGOTTEN
-    return text.replace(content, FORGOTTEN) if len(content) >= _SHORT else text
+def _is_spoken(name: str, value: Any) -> bool:
+    """A document in such a field has fields of its own, but for what somebody told of themselves."""
+    return name in _WORDS and (name == "told" or not isinstance(value, dict))

@@ -11,7 +11,7 @@ from lamplighter.domain.record import SINGULAR, Record, RecordType
 from lamplighter.domain.wording import query
 from lamplighter.store import recall
 from lamplighter.store.recall import Filter
-from lamplighter.store.records import from_row
+from lamplighter.store.records import carried, from_row
 
 
 def counts(db: sqlite3.Connection, project: str | None) -> dict[RecordType, int]:
@@ -43,7 +43,7 @@ def _some(db: sqlite3.Connection, project: str | None, kind: RecordType, room: i
             if room < 0:
                 break
     rows.close()
-    return found
+    return carried(db, found)
 
 
 def left_by(db: sqlite3.Connection, session: str) -> list[Record]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from lamplighter.domain.record import NO_EVIDENCE, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.wording import normalised
 
-_COLUMNS = tuple(each.name for each in fields(Record))
+_COLUMNS = tuple(each.name for each in fields(Record) if each.name != "carried")
 _INSERT = f"INSERT INTO records ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -50,7 +51,9 @@ def active(db: sqlite3.Connection, project: str | None, *types: RecordType) -> l
 def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, content: str) -> Record | None:
     """The oldest that says just this."""
     row = db.execute(
-        "SELECT * FROM records WHERE substr(content, 1, 40) = substr(?, 1, 40) AND state = 'active' AND content = ? "
+        # The plus keeps SQLite from putting the text in place of the column in substr(), where it would not know its index.
+        "SELECT * FROM records INDEXED BY records_same "
+        "WHERE substr(content, 1, 40) = substr(?, 1, 40) AND state = 'active' AND +content = ? "
         "AND type = ? AND project IS ? ORDER BY n LIMIT 1",
         (content, content, type, project),
     ).fetchone()
@@ -91,9 +94,36 @@ def close(
     return bool(done)
 
 
-def carry(db: sqlite3.Connection, loops: Iterable[str]) -> None:
-    """One more hand-off has left them open."""
-    db.executemany("UPDATE records SET carried = carried + 1 WHERE id = ?", ((loop,) for loop in loops))
+def left_by(db: sqlite3.Connection, session: str, kind: RecordType, project: str | None) -> list[str]:
+    """The ids of those of a type that a session left, as far as they are in force, oldest first."""
+    rows = db.execute(
+        "SELECT id FROM records WHERE session = ? AND type = ? AND project IS ? AND state = 'active' ORDER BY n",
+        (session, kind, project),
+    ).fetchall()
+    return [str(row["id"]) for row in rows]
+
+
+def open_loops(db: sqlite3.Connection, project: str | None, most: int) -> tuple[tuple[str, ...], int]:
+    """The ids of the oldest, and how many there are."""
+    where = "FROM records WHERE project IS ? AND state = 'active' AND type = 'open_loop'"
+    rows = db.execute(f"SELECT id {where} ORDER BY created_at, id LIMIT ?", (project, most)).fetchall()
+    count = len(rows) if len(rows) < most else db.execute(f"SELECT count(*) {where}", (project,)).fetchone()[0]
+    return tuple(str(row["id"]) for row in rows), int(count)
+
+
+def carried(db: sqlite3.Connection, found: Iterable[Record]) -> list[Record]:
+    """The same, each open loop with how many sessions have handed off since and left it open: counted, not kept, as a project may
+    have thousands of them. The session that left it does not count, and one that hands off twice counts once."""
+    return [_carried(db, record) if record.type is RecordType.OPEN_LOOP else record for record in found]
+
+
+def _carried(db: sqlite3.Connection, loop: Record) -> Record:
+    row = db.execute(
+        "SELECT count(DISTINCT session) FROM handoffs WHERE project IS ? AND at > ? AND at < ? AND source <> 'inferred' "
+        "AND session IS NOT ?",
+        (loop.project, loop.created_at, loop.closed_at or math.inf, loop.session),
+    ).fetchone()
+    return replace(loop, carried=int(row[0]))
 
 
 def from_row(row: sqlite3.Row) -> Record:

@@ -137,6 +137,24 @@ def test_the_scopes_one_by_one(served: Engine) -> None:
     assert len([event for event in served.events() if event["action"] == "refused"]) == 6
 
 
+def test_a_token_that_may_end_keeps_no_records_and_has_no_file_read(served: Engine) -> None:
+    ending = web(served, "read,start,end", "enders")
+    ending.initialize()
+    ending.call("start_session", command=["cat"], name="enders", cwd="/")
+    asked: list[dict[str, Any]] = [
+        {"constraints": ["obey"]},
+        {"checkpoint": "x"},
+        {"transcript_path": "/home/x/.claude/x.jsonl"},
+    ]
+    for words in asked:
+        said = ending.call("end_session", session="enders", grace="0s", **words)["structuredContent"]
+        assert said["error"]["code"] == "FORBIDDEN", words
+    assert served.show("enders")["state"] == "running"
+    assert served.call("list_records", all=True)["total"] == 0
+    said = ending.call("end_session", session="enders", grace="0s", epitaph="so long")["structuredContent"]
+    assert said["state"] == "ended"
+
+
 def test_many_clients_at_once(served: Engine) -> None:
     web_of = web(served)
 

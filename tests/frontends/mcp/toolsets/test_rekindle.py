@@ -615,5 +615,6 @@ def test_tokens_do_what_their_scopes_say(shared: Engine, tmp_path: Path) -> None
     stored = writer.call("store_memory", path, content="holds everywhere")["structuredContent"]["id"]
     assert shared.call("list_records", everywhere=True)["records"][0]["id"] == stored
     source = shutil.copy(GOLDEN / "claude" / "finished" / "transcript.jsonl", tmp_path)
-    named = writer.call("capture_now", path, transcript_path=str(source))["structuredContent"]
-    assert named["error"]["code"] == "FORBIDDEN"
+    for tool, more in (("capture_now", {}), ("end_session", {"checkpoint": "and the words of others"})):
+        named = writer.call(tool, path, transcript_path=str(source), **more)["structuredContent"]
+        assert named["error"]["code"] == "FORBIDDEN"

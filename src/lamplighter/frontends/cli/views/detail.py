@@ -19,10 +19,10 @@ def show(session: dict[str, Any]) -> list[Block]:
         blocks += [Line(), Line(("processes", "strong")), _processes(session["tree"])]
     if session["ending"]:
         blocks += [Line(), *_ending(session["ending"])]
-    if session["handoff"]:
+    if session.get("handoff"):
         blocks += [Line(), *left(session["handoff"])]
     if session["ending"]:
-        blocks += summary(session["ending"]["summary"], full=True)
+        blocks += summary(session["ending"].get("summary") or {}, full=True)
     return blocks
 
 
@@ -40,7 +40,7 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
         ("owner", clean(session["owner"])),
         ("parent", clean(session["parent"] or "-")),
         ("children", " ".join(map(clean, session["children"])) or "-"),
-        *((name, clean(session[name])) for name in ("predecessor", "successor") if session[name]),
+        *((name, clean(session[name])) for name in ("predecessor", "successor") if session.get(name)),
         ("age", age(session, now)),
         (
             "uses",

@@ -25,8 +25,8 @@ def ended(result: dict[str, Any]) -> list[Block]:
                 f" ({clean(result['id'])}): {_gone(certificate)}",
             ),
             *proof(certificate),
-            *left(result["handoff"]),
-            *summary(result["summary"]),
+            *left(result.get("handoff")),
+            *summary(result.get("summary") or {}),
         ]
     if certificate["survivors"]:
         return proof(certificate, of=who)
@@ -35,7 +35,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
             ("ending", "warn"),
             f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then",
         ),
-        *left(result["handoff"]),
+        *left(result.get("handoff")),
     ]
 
 

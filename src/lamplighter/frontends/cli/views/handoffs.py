@@ -43,7 +43,8 @@ def notes(handoff: dict[str, Any]) -> list[Block]:
         found.append(Line((f"{counted(handoff['redacted'], 'secret')} taken out before anything was stored", "warn")))
     if handoff["withheld"]:
         found.append(Line(f"{counted(handoff['withheld'], 'private passage')} not stored"))
-    loops = [f"{len(handoff[how])} {how}" for how in ("resolved", "dropped", "carried") if handoff[how]]
+    loops = [f"{len(handoff[how])} {how}" for how in ("resolved", "dropped") if handoff[how]]
+    loops += [f"{handoff['carried_count']} carried"] if handoff["carried_count"] else []
     if loops:
         found.append(Line(f"open loops: {', '.join(loops)}"))
     return found

@@ -137,7 +137,7 @@ def overview(result: dict[str, Any]) -> list[Block]:
 
 def _unsucceeded(result: dict[str, Any]) -> list[Block]:
     """Sessions that said that somebody must go on from them."""
-    waiting = result["waiting"]
+    waiting = result.get("waiting")
     if not waiting:
         return []
     head = "needs a successor" if len(waiting) == 1 else "need a successor"
