@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import NAMES
+
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
 VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes|errors|calls/s)( \([\d,.]+–[\d,.]+\))?")
@@ -30,10 +32,11 @@ def lines_of(*names: str) -> list[list[str]]:
     return [cells[0], *cells[2:]]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["start", "hold", "echo", "output", "printing", "kill", "cleanup", "command", "packet", "handoff", "recall", "mcp"],
-)
+SLOW = ("hold", "echo", "output", "printing", "kill", "mcp")
+"""Each needs ten seconds and more, also for the least: in the long run alone."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.deep if name in SLOW else ()) for name in NAMES])
 def test_each_measurement_makes_whole_lines(name: str) -> None:
     headings, *rows = lines_of(name)
     assert headings == HEADINGS

@@ -15,8 +15,9 @@ from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import alive, marked, none_left, wait_until
 
 
-def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str) -> None:
-    for death in deaths(mortal):
+@EVERY_STEP
+def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str, every: int) -> None:
+    for death in deaths(mortal, every):
         number, name = death.number, f"job-{death.number}"
         death.arm()
         started = mortal.call(
@@ -54,9 +55,10 @@ def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, opera
         assert actions.count(operation.removesuffix("_session")) == 1
 
 
-def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Engine) -> None:
+@EVERY_STEP
+def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Engine, every: int) -> None:
     """It took the input and has ended by the time that the same is asked again: what happened is the answer."""
-    for death in deaths(mortal):
+    for death in deaths(mortal, every):
         number = death.number
         session = mortal.start("sh", "-c", "read x; echo got $x", headless=True)["id"]
         death.arm()

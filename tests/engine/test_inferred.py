@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ def test_what_others_left_in_the_folder_is_not_its_own(lit: Engine, tmp_path: Pa
     agent = _agent(lit, repository)
     before = lit.start(agent, cwd=str(repository.folder))["id"]
     assert wait_until(lambda: "the last line" in lit.output(before))
+    written = max(file.stat().st_ctime for file in repository.folder.iterdir())
+    assert wait_until(lambda: time.time() > written + 0.1)  # times of files are coarser than the clock
     session = lit.start("cat", cwd=str(repository.folder))["id"]
     lit.call("kill_session", session=session, grace="0s", force=True)
     handoff, texts = _left(lit, session)

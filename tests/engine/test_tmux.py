@@ -23,6 +23,7 @@ from lamplighter.errors import Code, ConflictError, LampError, UnavailableError
 from lamplighter.holder import relay
 from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mortality import deaths
 from lamplighter.testing.own_tmux import OwnTmux
 from lamplighter.testing.processes import alive, inspect, none_left, wait_until
@@ -585,8 +586,9 @@ def caller_in(lit: Engine, tmux: OwnTmux, name: str) -> str:
 # -- the daemon dies
 
 
-def test_a_start_survives_death_at_every_step(mortal: Engine, tmux: OwnTmux, mark: str) -> None:
-    for death in deaths(mortal):
+@EVERY_STEP
+def test_a_start_survives_death_at_every_step(mortal: Engine, tmux: OwnTmux, mark: str, every: int) -> None:
+    for death in deaths(mortal, every):
         number, name = death.number, f"job-{death.number}"
         death.arm()
         started = tmux.start(mortal, "sh", "-c", f"echo {mark}-{number}; exec cat", name=name, key=uuid.uuid4().hex)
@@ -616,11 +618,12 @@ def test_what_is_sent_is_typed_once_or_not_known(mortal: Engine, tmux: OwnTmux) 
     assert unknown >= 1
 
 
-def test_a_failed_start_leaves_nothing_whenever_the_daemon_dies(mortal: Engine, tmux: OwnTmux) -> None:
+@EVERY_STEP
+def test_a_failed_start_leaves_nothing_whenever_the_daemon_dies(mortal: Engine, tmux: OwnTmux, every: int) -> None:
     broken = tmux.folder / "broken"
     broken.write_text("no program")
     broken.chmod(0o700)
-    for death in deaths(mortal):
+    for death in deaths(mortal, every):
         death.arm()
         with pytest.raises(LampError) as caught:
             tmux.start(mortal, str(broken), name="work")

@@ -52,6 +52,7 @@ def _handoff() -> Handoff:
         "d",
         stored={"note": 4},
         carried=("r1", "r2"),
+        carried_count=2,
         resolved=("r3",),
     )
 

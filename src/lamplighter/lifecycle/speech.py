@@ -63,9 +63,14 @@ class Speech:
             ) from None
         except RefusedError as error:
             raise _refused(session, error) from None
-        lamp.last_sent = answer["cursor"]
+        cursor = answer["cursor"]
+        if answer.get("repeated"):
+            # It was typed before the daemon was lost, and what came of it is behind where the output stands now.
+            typed = await self.reading.typed_at(session, key)
+            cursor = cursor if typed is None else typed
+        lamp.last_sent = cursor
         await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
-        return {"id": session.id, "size": len(data), "cursor": answer["cursor"]}
+        return {"id": session.id, "size": len(data), "cursor": cursor}
 
     async def feed(self, session: Session, text: str | None, by: Caller, key: str) -> None:
         """All that a headless session is ever to read, or nothing, and the end of its input; once, however often with the same

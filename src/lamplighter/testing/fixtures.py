@@ -17,8 +17,8 @@ from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import end_marked
 
-EVERY_STEP = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.deep)])
-"""A death at every third step of something; at each one in the long run."""
+EVERY_STEP = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.deep)])
+"""A death at every fifth step of something; at each one in the long run."""
 
 
 def cgroup_usable() -> bool:
