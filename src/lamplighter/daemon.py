@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import resource
+import select
 import signal
 import sys
 
@@ -18,6 +20,7 @@ from lamplighter.home import Home, find_home
 from lamplighter.settings import load_settings
 
 log = logging.getLogger(__name__)
+_LOOK_MILLISECONDS = 20
 
 
 def main() -> None:
@@ -28,10 +31,30 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     home = Home(state=state, run=run, config=find_home().config)
+    if not _alone(run, int(notice)):
+        log.info("the keeper that started this daemon is gone, and so this daemon goes")
+        return
     try:
         asyncio.run(serve(App(load_settings(home=home)), int(notice)))
     except LampError as error:
         sys.exit(f"{error.code}: {error.message}; {error.hint}")  # the keeper passes this last line on to whoever waits
+
+
+def _alone(run: str, notice: int) -> bool:
+    """Wait until no other daemon of this home is there; False when nobody waits for this one any more. Two at once come about
+    when a keeper is killed while it starts one: the late one would take the socket of the one that its successor started. The
+    lock goes with the process."""
+    lock = os.open(f"{run}/daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    heard = select.poll()
+    heard.register(notice, 0)
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if heard.poll(_LOOK_MILLISECONDS):
+                return False
+        else:
+            return not heard.poll(0)
 
 
 async def serve(app: App, notice: int) -> None:

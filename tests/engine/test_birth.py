@@ -95,3 +95,18 @@ def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, 
     assert not ended["certificate"]["survivors"]
     assert none_left(mark)
     assert runs.read_text().split() == [mark]
+
+
+def test_a_daemon_that_nobody_waits_for_takes_no_socket(lit: Engine) -> None:
+    """As is left when a keeper is killed while it starts one, and its successor has started another."""
+    lit.call("get_status")
+    reader, notice = os.pipe()
+    os.close(reader)
+    command = [lit.python, "-m", "lamplighter.daemon", lit.home.run, lit.home.state, str(notice)]
+    late = subprocess.Popen(command, env=lit.environment, pass_fds=(notice,), stderr=subprocess.PIPE, text=True)
+    os.close(notice)
+    assert "is gone" in late.communicate(timeout=60)[1]
+    assert late.returncode == 0
+    before = lit.daemon()
+    lit.call("get_status")
+    assert lit.daemon() == before
