@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import NAMES
-
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
 VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes|errors|calls/s)( \([\d,.]+–[\d,.]+\))?")
@@ -32,6 +30,20 @@ def lines_of(*names: str) -> list[list[str]]:
     return [cells[0], *cells[2:]]
 
 
+NAMES = (
+    "start",
+    "hold",
+    "echo",
+    "output",
+    "printing",
+    "kill",
+    "cleanup",
+    "command",
+    "packet",
+    "handoff",
+    "recall",
+    "mcp",
+)
 SLOW = ("hold", "echo", "output", "printing", "kill", "mcp")
 """Each needs ten seconds and more, also for the least: in the long run alone."""
 

@@ -123,18 +123,18 @@ def test_the_whole_round(lit: Engine) -> None:
 
 def test_sending_and_ending_are_asked_for_too_and_what_was_typed_is_not_kept(lit: Engine) -> None:
     agent, other = Inside(lit), lit.start("cat", name="other")["id"]
-    wanted = {"session": other, "text": "a secret 4711"}
+    wanted = {"session": other, "text": "a secret swordfish"}
     request = agent.granted("send_input", **wanted)
-    assert listed(lit)[0]["arguments"]["text"] == "a secret 4711"
-    assert agent.ask("send_input", **wanted, approval=request)["result"]["size"] == len("a secret 4711\r")
-    lit.call("wait_session", session=other, until="text=4711", timeout="20s", since=0)
+    assert listed(lit)[0]["arguments"]["text"] == "a secret swordfish"
+    assert agent.ask("send_input", **wanted, approval=request)["result"]["size"] == len("a secret swordfish\r")
+    lit.call("wait_session", session=other, until="text=swordfish", timeout="20s", since=0)
     shown = lit.call("list_approvals", request=request)["approvals"][0]
     assert (shown["state"], shown["arguments"]) == ("used", None)
     again = agent.request("send_input", **wanted)
     assert again != request
     assert decide(lit, again, "refuse")["arguments"] is None
-    assert "4711" not in json.dumps(lit.events())
-    assert not kept(lit, "4711")
+    assert "swordfish" not in json.dumps(lit.events())
+    assert not kept(lit, "swordfish")
     ending = agent.granted("end_session", session=other)
     assert agent.ask("end_session", session=other, approval=ending)["result"]["state"] == "ended"
 

@@ -193,7 +193,8 @@ def _outside_any_agent(environment: dict[str, str]) -> dict[str, str]:
 def connected(path: str, protocol: str = LEGACY, **capabilities: Any) -> Generator[McpClient]:
     """A client of a bridge that the agent at this socket starts."""
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.connect(path)
+        # The path is there before anybody listens at it.
+        assert wait_until(lambda: sock.connect_ex(path) == 0), path
         client = McpClient(sock.makefile("wb"), sock.makefile("rb"), protocol)
         try:
             client.initialize(**capabilities)
