@@ -28,6 +28,7 @@ UID = 65534
 _DELEGATED = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads")
 # The last exec is the shell's: setpriv's own still has root's rights, and would start what the user cannot reach.
 _BECOME = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "sh", "-c", 'exec "$@"', "sh"]
+_TRIES = 20
 _PATH = os.pathsep.join(
     [*(path for path in sys.path if path.endswith("-packages")), str(Path(lamplighter.__path__[0]).parent)]
 )
@@ -99,13 +100,17 @@ def delegated_cgroup() -> Generator[str]:
 def main() -> None:
     request = json.load(sys.stdin)
     home = find_home()
-    try:
-        with boot.connect_daemon(home.run, home.state) as sock:
-            send(sock, request["operation"], request["key"], request["arguments"])
-            answered = {"result": answer(sock)}
-    except LampError as error:
-        answered = {"error": error.document()}
-    json.dump(answered, sys.stdout)
+    for _ in range(_TRIES):  # as every client does: the same key again, when the daemon goes away meanwhile
+        try:
+            with boot.connect_daemon(home.run, home.state) as sock:
+                send(sock, request["operation"], request["key"], request["arguments"])
+                json.dump({"result": answer(sock)}, sys.stdout)
+        except ConnectionError:
+            continue
+        except LampError as error:
+            json.dump({"error": error.document()}, sys.stdout)
+        return
+    raise ConnectionError("the daemon went away again and again")
 
 
 if __name__ == "__main__":
