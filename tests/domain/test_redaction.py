@@ -125,7 +125,7 @@ INNOCENT = (
     "The password must be changed, the API key rotated, and the bearer of this note told about it.",
     "Authorization: required for all of these. Use Authorization: Bearer <token>, or Authorization: Bearer $TOKEN.",
     "max_tokens: 4096, tokens=500, token_count = 12, token: 3600, PASSWORD_MIN_LENGTH=12",
-    "PWD=/work/trees/main and password_file=/run/secrets/db and private_key: ~/.ssh/id_ed25519",
+    "PWD=/srv/trees/main and password_file=/run/secrets/db and private_key: ~/.ssh/id_ed25519",
     "task-runner-for-all-of-these-things, disk-9f86d081884c7d659a2feaa0c55ad015, risk-assessment-for-everybody-in-2026",
     "sk-learn-contrib-with-a-long-name and sk-proj-name-of-a-long-project-that-is-here",
     "glpat-xxxxxxxxxxxxxxxxxxxx, ghp_xxxxxxxxxxxxxxxx and sk-ant-api-key-goes-here-please",
