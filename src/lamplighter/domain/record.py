@@ -13,8 +13,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 class RecordType(StrEnum):
-    """What a record says. The first three of a hand-off's fields that there is one of replace each other from hand-off to
-    hand-off: checkpoint, next_session_focus, relational_delta."""
+    """What a record says."""
 
     CHECKPOINT = "checkpoint"
     DECISION = "decision"
@@ -28,6 +27,7 @@ class RecordType(StrEnum):
 
 
 SINGULAR = frozenset({RecordType.CHECKPOINT, RecordType.NEXT_SESSION_FOCUS, RecordType.RELATIONAL_DELTA})
+"""Those of which a hand-off has one: they replace each other from hand-off to hand-off."""
 
 
 class RecordState(StrEnum):

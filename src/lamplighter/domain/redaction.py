@@ -47,11 +47,6 @@ def redact_document(value: Any) -> Any:
     return [redact_document(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-def prepare() -> None:
-    """Load what the first redaction needs."""
-    redact("")
-
-
 def _published(text: str) -> tuple[str, int]:
     """Without what is marked private. What is left may be a mark again (`<pri<private>…</private>vate>`), so until none is."""
     count = 0

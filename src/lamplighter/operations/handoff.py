@@ -107,9 +107,6 @@ def _all_worded(texts: list[str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts if text.strip())
 
 
-FIELDS = tuple(HandoffFields.model_fields)
-
-
 class HandOff(HandoffFields):
     session: str | None = Field(
         default=None, description="whose: id, unique beginning of an id, or name; by default the one that asks"

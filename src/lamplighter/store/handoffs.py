@@ -41,12 +41,6 @@ def newest_ids(db: sqlite3.Connection, before: str) -> list[str]:
     return [newest for newest in found if newest]
 
 
-def newest_of(db: sqlite3.Connection, project: str | None) -> Handoff | None:
-    """The last that was left in a project."""
-    row = db.execute("SELECT document FROM handoffs WHERE project IS ? ORDER BY id DESC LIMIT 1", (project,)).fetchone()
-    return _handoff(row)
-
-
 def last_session(db: sqlite3.Connection, project: str | None, but: str | None = None) -> str | None:
     """The session to go on from when none is named: the last of the project that said something itself, or was an agent; a
     command that only ran and ended comes after them. Never `but`, who asks for those before it."""

@@ -37,17 +37,6 @@ def by_prefix(db: sqlite3.Connection, prefix: str) -> list[Record]:
     return [from_row(row) for row in rows]
 
 
-def active(db: sqlite3.Connection, project: str | None, *types: RecordType) -> list[Record]:
-    """Those in force of one project, or those that hold everywhere, oldest first."""
-    kinds = types or tuple(RecordType)
-    rows = db.execute(
-        f"SELECT * FROM records WHERE project IS ? AND state = 'active' AND type IN ({', '.join('?' * len(kinds))}) "
-        "ORDER BY created_at, id",
-        (project, *kinds),
-    ).fetchall()
-    return [from_row(row) for row in rows]
-
-
 def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, content: str) -> Record | None:
     """The oldest that says just this."""
     row = db.execute(
@@ -58,11 +47,6 @@ def in_force(db: sqlite3.Connection, project: str | None, type: RecordType, cont
         (content, content, type, project),
     ).fetchone()
     return from_row(row) if row else None
-
-
-def of_handoff(db: sqlite3.Connection, handoff: str) -> list[Record]:
-    rows = db.execute("SELECT * FROM records WHERE handoff = ? ORDER BY n", (handoff,)).fetchall()
-    return [from_row(row) for row in rows]
 
 
 def notes_of(db: sqlite3.Connection, session: str) -> list[Record]:
