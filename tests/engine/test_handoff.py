@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mortality import deaths
-from lamplighter.testing.processes import inspect
+from lamplighter.testing.processes import inspect, wait_until
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -232,3 +233,15 @@ def test_an_agent_that_is_killed_leaves_what_its_transcript_says(lit: Engine, tm
     assert any(text.startswith("Open to-dos:") for text in contents)
     handoff = lit.show(started["id"])["handoff"]
     assert any(basis.startswith("transcript") for basis in handoff["basis"])
+
+
+def test_one_that_passes_a_limit_leaves_why(timed: tuple[Engine, Clockwork]) -> None:
+    lit, clock = timed
+    session = lit.start("sleep", "300", max_age="1h")["id"]
+    clock.advance(3700)
+    assert wait_until(lambda: "warning" in [event["action"] for event in lit.events(session)])
+    clock.advance(60)
+    assert wait_until(lambda: lit.show(session)["state"] == "ended")
+    assert lit.show(session)["handoff"]["source"] == "inferred"
+    contents = [row["content"] for row in rows(lit, "records") if row["session"] == session]
+    assert any("How it ended:" in text and "1h" in text for text in contents), contents
