@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,22 +21,35 @@ from scripts import environment
 
 @dataclass(frozen=True)
 class Collection:
-    """Programs that one lock names, in the node_modules beside it."""
+    """Programs that one lock names, in the node_modules beside it, which may be a link to a cache that all work trees share."""
 
     name: str
     folder: Path
+    cached: bool = False
 
     @property
     def lock(self) -> Path:
         return self.folder / "package-lock.json"
 
     @property
+    def modules(self) -> Path:
+        return self.folder / "node_modules"
+
+    @property
     def stamp(self) -> Path:
-        return self.folder / "node_modules" / ".lamplighter-stamp"
+        return self.modules / ".lamplighter-stamp"
+
+    @property
+    def place(self) -> Path:
+        """Where npm installs: each lock has a folder of its own in the cache."""
+        if not self.cached:
+            return self.folder
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cache / "lamplighter-agents" / hashlib.sha256(self.lock.read_bytes()).hexdigest()[:16]
 
 
 CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
-AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node")
+AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node", cached=True)
 
 
 def ready() -> None:
@@ -62,8 +76,10 @@ def _bring(collection: Collection) -> int:
     wanted = f"{hashlib.sha256(collection.lock.read_bytes()).hexdigest()}\n"
     if _stamp(collection) == wanted:
         return 0
-    with collection.lock.open() as lock:
+    collection.place.mkdir(parents=True, exist_ok=True)
+    with (collection.place / ".lock" if collection.cached else collection.lock).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time; the kernel drops it with the process
+        _link(collection)
         if _stamp(collection) == wanted:  # again: somebody else may have done it while we waited
             return 0
         status = _install(collection)
@@ -79,10 +95,25 @@ def _install(collection: Collection) -> int:
     npm = own.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     # What packages would run while they are installed is not run: none of these needs it.
     command = [str(own), str(npm), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    if collection.cached:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(collection.folder / name, collection.place / name)
     path = f"{own.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     return subprocess.run(
-        command, cwd=collection.folder, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": path}, check=False
+        command, cwd=collection.place, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": path}, check=False
     ).returncode
+
+
+def _link(collection: Collection) -> None:
+    """Where the tests look leads to the cache."""
+    modules = collection.modules
+    if not collection.cached or (modules.is_symlink() and modules.readlink() == collection.place / "node_modules"):
+        return
+    if modules.is_symlink():
+        modules.unlink()
+    elif modules.exists():
+        shutil.rmtree(modules)
+    modules.symlink_to(collection.place / "node_modules")
 
 
 def _stamp(collection: Collection) -> str:

@@ -17,6 +17,7 @@ from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.captures import Captures
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
+from lamplighter.lifecycle.conversations import Conversations
 from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
@@ -62,6 +63,7 @@ class App:
         self.store = Database(settings.home.database)
         self.fleet = Fleet(settings, self.store, self.clock)
         self.keeping = Keeping(settings.home)
+        self.conversations = Conversations(self.fleet)
         self.reading = Reading(self.fleet)
         self.farewell = Farewell(self.fleet, self.reading)
         self.handing = self.farewell.handing

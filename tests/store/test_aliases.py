@@ -50,3 +50,15 @@ def test_many_are_asked_for_at_once(db: sqlite3.Connection) -> None:
     found = aliases.of_sessions(db, "kiro", [f"s{number}" for number in range(1300)])
     assert len(found) == 1200
     assert found["s1199"] == ("session-1199", None)
+
+
+def test_one_name_after_the_other_and_back(db: sqlite3.Connection) -> None:
+    """An agent that forgets, and then goes on with what it forgot: known by one at a time, which its last holder has."""
+    aliases.turn_to(db, "claude", "a", "one", 1.0)
+    aliases.turn_to(db, "claude", "b", "one", 2.0)
+    assert aliases.of_sessions(db, "claude", ["one"]) == {"one": ("b", None)}
+    aliases.turn_to(db, "claude", "a", "two", 3.0)
+    assert aliases.find(db, "claude", "a") == "two"
+    aliases.turn_to(db, "claude", "a", "one", 4.0)
+    assert aliases.of_sessions(db, "claude", ["one"]) == {"one": ("a", None)}
+    assert aliases.find(db, "claude", "b") == "one"

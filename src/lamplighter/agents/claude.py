@@ -64,7 +64,7 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_
 def find(where: Where) -> str | None:
     roots = [where.named("CLAUDE_CONFIG_DIR") or f"{where.own_home}/.claude", f"{where.own_home}/.config/claude"]
     folders = [place for root in roots for cwd in where.folders for place in _folders(f"{root}/projects", cwd)]
-    named = [_of_process(roots[0], pid, where) for pid in where.pids]
+    named = [where.conversation, *(_of_process(roots[0], pid, where) for pid in where.pids)]
     named += [after_option(where.command, "--session-id"), after_option(where.command, "--resume", "-r")]
     for conversation in named:
         if conversation and _ID.fullmatch(conversation) and "--fork-session" not in where.command:

@@ -55,6 +55,7 @@ def find(where: Where) -> str | None:
     recent = [found for day in _days(sessions) for found in listed(day, "rollout-") if found[1] >= where.started_at - 2]
     recent = sorted(recent, key=lambda file: file[1], reverse=True)[:_MOST_LOOKED_AT]
     named = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
+    named = [where.conversation] if where.conversation else named
     for path, _ in recent:
         if any(path.endswith(f"-{conversation}.jsonl") for conversation in named):
             return path

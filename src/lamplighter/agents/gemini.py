@@ -51,7 +51,7 @@ def find(where: Where) -> str | None:
     for folder in _folders(root, where):
         recent += listed(f"{folder}/chats", "session-") + listed(f"{folder}/chats", "session-", ".json")
     recent = [found for found in recent if found[1] >= where.started_at - 2]
-    named = after_option(where.command, "--session-id", "--resume", "-r") or ""
+    named = where.conversation or after_option(where.command, "--session-id", "--resume", "-r") or ""
     if len(named) >= 8:
         for path, _ in recent:
             if os.path.basename(path).partition(".")[0].endswith(f"-{named[:8]}"):

@@ -63,7 +63,7 @@ def find(where: Where) -> str | None:
     database = _open(place)
     if database is None:
         return None
-    named = after_option(where.command, "--session", "-s")
+    named = where.conversation or after_option(where.command, "--session", "-s")
     if named:
         return f"{place}#{named}"
     found: list[Candidate] = []

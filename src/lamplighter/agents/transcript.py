@@ -50,7 +50,7 @@ class Transcript:
 @dataclass(frozen=True, slots=True)
 class Where:
     """A conversation to be found: the folder and the time that it ran in. `environment` is the agent's own, as far as it is
-    known (VARIABLES say enough); `pids` are the agent's processes."""
+    known (VARIABLES say enough); `pids` are the agent's processes; `conversation` is what the agent itself calls it."""
 
     home: str
     cwd: str
@@ -59,6 +59,7 @@ class Where:
     command: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     pids: Sequence[int] = ()
+    conversation: str | None = None
 
     def named(self, variable: str) -> str | None:
         """What a variable says: on the command line (`env NAME=VALUE agent`), or in the environment."""

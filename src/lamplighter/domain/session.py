@@ -90,6 +90,11 @@ class Session:
         return dict(self.facts.get("tmux", {}))
 
     @property
+    def conversation(self) -> dict[str, Any]:
+        """Which of its agent's own conversations it is in: `id`, and `path` of its transcript where that is known; or empty."""
+        return dict(self.facts.get("conversation", {}))
+
+    @property
     def labels(self) -> list[str]:
         """Words that whoever started it put on it."""
         return list(self.facts.get("labels", []))

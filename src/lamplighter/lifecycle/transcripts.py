@@ -22,6 +22,8 @@ async def of_session(session: Session, until: float, named: str | None = None) -
     if named is None and session.agent not in transcript.READERS:
         return None
 
+    named = named or session.conversation.get("path")
+
     def read() -> Transcript | None:
         path = named or transcript.find(session.agent, where(session, until))
         return transcript.read(path) if path else None
@@ -45,6 +47,7 @@ def where(session: Session, until: float) -> Where:
         command=session.command,
         environment=places,
         pids=pids,
+        conversation=session.conversation.get("id"),
     )
 
 

@@ -1,7 +1,8 @@
 """Queries about aliases: what others call a session. Each caller's names are a namespace of their own: openclaw, kiro, tmux.
 
 A name is never given again to another session where it was given before, unless it was ended (`until`) in between and its
-namespace gives names again, as tmux does; or shares them, as delx does: there a name is an agent's, with all its sessions.
+namespace gives names again, as tmux does; or shares them, as delx does: there a name is an agent's, with all its sessions; or
+hands them on, as agents do: a conversation goes on in another session, and a session in another conversation.
 """
 
 from __future__ import annotations
@@ -32,6 +33,16 @@ def share(db: sqlite3.Connection, namespace: str, value: str, session: str, at: 
     """The session is known by this beside all others that are: an agent's id stands for each of its sessions."""
     db.execute(
         "INSERT INTO aliases (namespace, value, session, at) VALUES (?, ?, ?, ?)", (namespace, value, session, at)
+    )
+
+
+def turn_to(db: sqlite3.Connection, namespace: str, value: str, session: str, at: float) -> None:
+    """The session is known by this and by nothing else of the namespace from now on, whoever was known by it before."""
+    end(db, namespace, session, at)
+    db.execute(
+        "INSERT INTO aliases (namespace, value, session, at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET at = excluded.at, until = NULL",
+        (namespace, value, session, at),
     )
 
 

@@ -1,0 +1,58 @@
+"""Which of its agent's own conversations a session is in: what the agent calls it, kept as an alias while it lasts.
+
+An agent that is told to forget, or that goes on with an older conversation, is in another one from then on; the session stays the
+same. Whoever learns it tells it here: the start, a hook, the MCP bridge, the agent's files. Knows aliases; knows no agent.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import Any
+
+from lamplighter.domain.permission import DAEMON, Caller
+from lamplighter.domain.session import Session
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.store import aliases
+
+
+class Conversations:
+    """`namespace` of the aliases is the agent's name. Two sessions may have been in one conversation, one after the other."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+
+    async def enter(
+        self, session: str, conversation: str, *, path: str | None = None, by: Caller = DAEMON, why: str = "seen"
+    ) -> bool:
+        """The session is in this conversation from now on, its transcript at `path`. Safe to repeat: False when it was known."""
+        now = self.fleet.clock.now()
+        lamp = self.fleet.lamps.get(session)
+        if lamp is None:
+            return False
+        agent = lamp.session.agent
+
+        def become(before: Session) -> Session | None:
+            known = before.conversation
+            document = {
+                "id": conversation,
+                "path": path or (known.get("path") if known.get("id") == conversation else None),
+            }
+            return None if document == known else replace(before, facts={**before.facts, "conversation": document})
+
+        def write(db: sqlite3.Connection) -> None:
+            aliases.turn_to(db, agent, conversation, session, now)
+
+        changed = await self.fleet.change(
+            session, by, "conversation", become, also=write, agent=agent, conversation=conversation, why=why
+        )
+        return changed is not None
+
+    async def session_in(self, agent: str, conversation: str) -> str | None:
+        """The id of the session that is in this conversation, else of the last that was."""
+        return await self.fleet.store.get(lambda db: aliases.find(db, agent, conversation))
+
+
+def first_facts(conversation: str | None) -> dict[str, Any]:
+    """For a session whose agent is told at its start what to call the conversation; its alias is given with the start."""
+    return {"conversation": {"id": conversation, "path": None}} if conversation else {}
