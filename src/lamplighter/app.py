@@ -30,9 +30,12 @@ from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
+from lamplighter.lifecycle.outsiders import Outsiders
 from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.recording import Recording
+from lamplighter.lifecycle.registration import Registration
 from lamplighter.lifecycle.resuming import Resuming
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.succession import Succession
@@ -80,10 +83,12 @@ class App:
         self.multiplexers = Multiplexers(self.fleet)
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)
         self.gauge.before_look = self.traced.refresh
-        self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
+        self.gauge.after_look = self.traced.remember
+        self.registration = Registration(self.fleet, Recording(self.fleet, self.traced), self.conversations)
+        self.adoption = Adoption(self.fleet, self.multiplexers, self.registration, Outsiders(self.fleet, self.keeping))
         self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
-        self.callers = Callers(self.fleet, self.keeping)
+        self.callers = Callers(self.fleet, self.keeping, self.registration)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)

@@ -30,6 +30,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.telling import Telling
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
 
 PROGRAM = Program(
@@ -185,3 +186,6 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("opencode", find, _never, _nothing, read)
+TELLING = Telling(
+    processes=("OPENCODE_PID",), options=("--session", "-s"), anew=("--fork",), form=r"ses_[0-9A-Za-z]{1,100}"
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.telling import Telling
 
 PROGRAM = Program(
     name="qwen",
@@ -11,3 +12,5 @@ PROGRAM = Program(
     marks=("QWEN_CODE_SESSION_ID",),
     prompt=("-i",),
 )
+
+TELLING = Telling(variables=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lamplighter.domain.record import Record, Source
@@ -51,13 +51,14 @@ class Act(StrEnum):
 class Caller:
     """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
     token:<name>. `scopes` is what a token may do; None for everybody else. `inherits` are the sessions that its own went on from:
-    what they started is its own."""
+    what they started is its own. `pid` is the process that asks, where one does: not a part of who it is."""
 
     rank: Rank
     name: str
     session: str | None = None
     scopes: frozenset[str] | None = None
     inherits: frozenset[str] = frozenset()
+    pid: int = field(default=0, compare=False)
 
 
 OPERATOR = Caller(Rank.OPERATOR, "operator")

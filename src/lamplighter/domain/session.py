@@ -29,6 +29,7 @@ class Driver(StrEnum):
     HEADLESS = "headless"
     TMUX = "tmux"
     LOGICAL = "logical"
+    REGISTERED = "registered"
 
 
 @dataclass(frozen=True, slots=True)

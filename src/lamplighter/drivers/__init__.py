@@ -12,6 +12,7 @@ REGISTRY: dict[Name, str] = {
     Name.TMUX: "lamplighter.drivers.tmux:TmuxDriver",
     Name.HEADLESS: "lamplighter.drivers.headless:HeadlessDriver",
     Name.LOGICAL: "lamplighter.drivers.logical:LogicalDriver",
+    Name.REGISTERED: "lamplighter.drivers.registered:RegisteredDriver",
 }
 
 

@@ -170,6 +170,33 @@ def command_of(pid: int, longest: int = 200) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def words_of(pid: int, most: int = 1 << 16) -> list[str]:
+    """Its command line, word by word; none when it is gone, or is the kernel's."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            raw = file.read(most)
+    except OSError:
+        return []
+    return raw.rstrip(b"\0").decode(errors="replace").split("\0") if raw else []
+
+
+def folder_of(pid: int) -> str | None:
+    """Where it works, by name, also when that folder is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")
+    except OSError:
+        return None
+
+
+def user_of(pid: int) -> int | None:
+    """Whose it is: the user that it was started by."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith(b"Uid:")), None)
+    except OSError:
+        return None
+
+
 def environment_of(pid: int, name: str) -> str | None:
     """The value that a variable had when the process was started. A hint: it can be erased and forged."""
     return variables_of(pid, (name,)).get(name)

@@ -1,67 +1,82 @@
-"""Taking a tmux session that was made by hand under management: known, watched and to be ended from now on, and not touched.
+"""Taking under management what was made without us: known, watched and to be ended from now on, and not touched. A tmux
+session that was made by hand, a process by its pid, or several that somebody else found.
 
-Knows what tmux shows and how a session is recorded; who may is not asked here.
+Knows what tmux shows, and whom to ask for the rest; who may is not asked here.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import sqlite3
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lamplighter.agents import program_name
-from lamplighter.domain.name import check_name, make_id, name_from
+from lamplighter.domain.name import check_name, make_id
 from lamplighter.domain.permission import OPERATOR, Caller
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.errors import Code, ConflictError, InputError, MissingError, UnavailableError
+from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
-from lamplighter.lifecycle.projects import Project, identity_of
-from lamplighter.lifecycle.traced import Traced
-from lamplighter.store import events, sessions
+from lamplighter.lifecycle.outsiders import Outsiders
+from lamplighter.lifecycle.projects import identity_of
+from lamplighter.lifecycle.registration import Registration, adopted_already
+from lamplighter.lifecycle.strangers import Stranger
+from lamplighter.store import sessions
 
 _PREFIX = "tmux:"
 _PATIENCE_SECONDS = 4.0
 
 
 class Adoption:
-    def __init__(self, fleet: Fleet, multiplexers: Multiplexers, traced: Traced) -> None:
+    """`find_group` finds what a scan of the machine calls by an id: the processes that belong together, or None."""
+
+    def __init__(
+        self, fleet: Fleet, multiplexers: Multiplexers, registration: Registration, outsiders: Outsiders
+    ) -> None:
         self.fleet = fleet
         self.multiplexers = multiplexers
-        self.traced = traced
+        self.registration = registration
+        self.recording = registration.recording
+        self.outsiders = outsiders
+        self.find_group: Callable[[str], Awaitable[Stranger | None]] | None = None
 
     async def adopt(
-        self, target: str, name: str | None, kind: Kind, caller: Caller, key: str, *, repeated: bool
+        self, target: str, name: str | None, kind: Kind | None, caller: Caller, key: str, *, repeated: bool
     ) -> Session:
-        """One transaction, so that a crash leaves it adopted or not. `repeated`: the key may have done it before."""
+        """One transaction, so that a crash leaves it adopted or not. `repeated`: the key may have done it before. Without a kind
+        it is what such a session would be if it spoke by itself."""
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return await self.fleet.now(again)
         wanted = check_name(name) if name is not None else None
-        if not target.startswith(_PREFIX) or target == _PREFIX:
+        if target.startswith(_PREFIX) and target != _PREFIX:
+            return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key)
+        found = self.outsiders.find(target, caller) if _is_number(target) else await self._group(target)
+        return await self.registration.adopt(found, wanted, kind or found.kind(), caller, key, target)
+
+    async def _adopt_tmux(self, target: str, name: str | None, kind: Kind, caller: Caller, key: str) -> Session:
+        # From here to the record nothing is waited for but the store: two who adopt it at once cannot both find it free.
+        made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS))
+        session = self._session(made, name or self.recording.free_name(made.first.session), kind, caller, key)
+        return await self.recording.record(session, caller, "adopt", target=target)
+
+    async def _group(self, target: str) -> Stranger:
+        found = await self.find_group(target) if self.find_group is not None else None
+        if found is None:
             raise InputError(
                 Code.BAD_INPUT,
                 f"{target[:60]!a} does not say what to adopt",
-                "name a tmux session as lamp ls shows it, such as tmux:work",
+                "name a tmux session as lamp ls shows it, such as tmux:work, or a process by its pid",
             )
-        # From here to the record nothing is waited for but the store: two who adopt it at once cannot both find it free.
-        made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS))
-        session = self._session(made, wanted or self._free_name(made.first.session), kind, caller, key)
-        await self._record(session, caller, target)
-        self.traced.find(self.fleet.lamps[session.id])
-        return session
+        return found
 
     async def take(self, made: HandMade, by: Caller, key: str) -> Session:
         """For whoever may do to it what can only be done to a session of ours. It stays the operator's. `made` was seen just now,
         and nothing was waited for since."""
         self._refuse_ours(made, made.id)
-        session = self._session(made, self._free_name(made.first.session), Kind.TASK, OPERATOR, key)
-        await self._record(session, by, made.id)
-        self.traced.find(self.fleet.lamps[session.id])
-        return session
+        session = self._session(made, self.recording.free_name(made.first.session), Kind.TASK, OPERATOR, key)
+        return await self.recording.record(session, by, "adopt", target=made.id)
 
     def _find(self, target: str, seen: dict[str, Any]) -> HandMade:
         """As it is now, all of its panes strangers; NOT_FOUND, AMBIGUOUS or ADOPTED when not."""
@@ -87,12 +102,7 @@ class Adoption:
         ours = self.multiplexers.ours(made.socket, made.first.server)
         owners = sorted({ours[pane.id] for pane in made.panes if pane.id in ours})
         if owners:
-            raise ConflictError(
-                Code.ADOPTED,
-                f"{target[:80]} belongs to session {owners[0]} already",
-                f"lamp show {owners[0]} shows it",
-                session=owners[0],
-            )
+            raise adopted_already(target, owners[0])
 
     def _session(self, made: HandMade, name: str, kind: Kind, caller: Caller, key: str) -> Session:
         now = self.fleet.clock.now()
@@ -102,7 +112,7 @@ class Adoption:
             raise ConflictError(
                 Code.ENDED, f"nothing runs any more in {made.id}", "tmux kill-session ends what is left of it"
             )
-        command = _words(pane.pid) or (pane.command,)
+        command = tuple(proc.words_of(pane.pid)) or (pane.command,)
         project = identity_of(pane.cwd or "/")
         self.fleet.last_id = make_id(now, self.fleet.last_id)
         tmux = {
@@ -134,58 +144,6 @@ class Adoption:
         )
         return session.started(min(now, float(pane.created or now)), None, Process(main.pid, main.start))
 
-    async def _record(self, session: Session, caller: Caller, target: str) -> None:
-        def write(db: sqlite3.Connection) -> Any:
-            if not sessions.insert(db, session):
-                return None
-            sessions.keep_last_id(db, session.id)
-            Project(session.project_id or "/", session.project).see(db, session.created_at)
-            detail = {"name": session.name, "target": target, "pid": session.main.pid if session.main else None}
-            return events.append(db, session.created_at, session.id, caller.name, "adopt", **detail)
 
-        if session.name in self.fleet.names:
-            raise _name_taken(session.name, self.fleet.names[session.name])
-        lamp = self.fleet.put(session)  # before the store answers, so that it is adopted and named once
-        lamp.panes = set(session.facts["tmux"]["panes"])
-        folder = self.fleet.folder(session.id)
-        try:
-            _make(folder)
-            if await self.fleet.store.write(write) is None:
-                raise _name_taken(session.name, "another session")
-        except BaseException:
-            self.fleet.remove(session.id)
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        self.fleet.announce()
-
-    def _free_name(self, text: str) -> str:
-        base, number = name_from(text), 2
-        name = base
-        while name in self.fleet.names:
-            name, number = f"{base}-{number}", number + 1
-        return name
-
-
-def _make(folder: str) -> None:
-    try:
-        os.makedirs(folder, mode=0o700)
-    except OSError as error:
-        raise UnavailableError(
-            Code.DISK_FULL, f"nothing can be written to {folder}", "make room on the disk and try again"
-        ) from error
-
-
-def _name_taken(name: str, by: str) -> ConflictError:
-    return ConflictError(
-        Code.NAME_TAKEN, f"a living session is called {name} already: {by}", "choose another with --name"
-    )
-
-
-def _words(pid: int) -> tuple[str, ...]:
-    """Its command line, word by word."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            raw = file.read(1 << 16)
-    except OSError:
-        return ()
-    return tuple(raw.rstrip(b"\0").decode(errors="replace").split("\0")) if raw else ()
+def _is_number(target: str) -> bool:
+    return target.isascii() and target.isdigit()

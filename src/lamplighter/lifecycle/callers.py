@@ -10,10 +10,11 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lamplighter.agents import marks, recognise
+from lamplighter.agents import marks
 from lamplighter.domain.permission import NOBODY, OPERATOR, Caller, Rank
+from lamplighter.domain.session import Driver
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import own_path
@@ -23,9 +24,12 @@ from lamplighter.holder.wire import peer_of
 from lamplighter.lifecycle import own_servers
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.registration import Registration
+from lamplighter.lifecycle.strangers import agents_among
 from lamplighter.line import RefusedError
 
 _SO_PEERPIDFD = 77
+_GENERIC = "generic"
 
 
 @dataclass
@@ -60,23 +64,25 @@ class Peer:
 
 
 class Callers:
-    def __init__(self, fleet: Fleet, keeping: Keeping) -> None:
+    def __init__(self, fleet: Fleet, keeping: Keeping, registration: Registration) -> None:
         self.fleet = fleet
         self.keeping = keeping
+        self.registration = registration
         self._marks = marks()
 
     async def identify(self, peer: Peer) -> Caller:
-        """Inside a session that session; with a known agent among the ancestors that agent; else the operator."""
+        """Inside a session that session; with a known agent among the ancestors that one's; else the operator."""
         if peer.uid not in (0, os.getuid()) or peer.pid <= 0:
             return NOBODY
         chain = proc.ancestors(peer.pid)
         if not chain or peer.is_gone():
             return NOBODY
-        caller = await self._inside(chain) or self._agent(chain) or self._marked(chain) or self._escaped(chain)
+        caller = await self._inside(chain) or await self._agent(chain) or self._strayed(chain)
+        caller = caller or self._marked(chain) or self._escaped(chain)
         # Looked at once more: what was read may have been of another process, if this one died meanwhile.
         if peer.is_gone() or proc.start_of(peer.pid) != chain[0].start:
             return NOBODY
-        return caller or OPERATOR
+        return replace(caller or OPERATOR, pid=peer.pid)
 
     async def _inside(self, chain: list[proc.Stat]) -> Caller | None:
         shims = {
@@ -92,8 +98,6 @@ class Callers:
                 if below.key in own_servers.recorded(self.fleet.settings.home.run):
                     break  # a tmux server that had to be started for the user: what is in it is as in any other
                 return await self._stray(below)
-            if recognise(_words(stat.pid)) is not None:
-                break  # an agent that runs outside: what is above it does not matter
             below = stat
         return self._in_cgroup(chain[0])
 
@@ -121,11 +125,24 @@ class Callers:
             owners = []
         return self._session(owners[0]) if len(owners) == 1 else Caller(Rank.UNKNOWN, f"process:{stat.pid}")
 
-    def _agent(self, chain: list[proc.Stat]) -> Caller | None:
-        for stat in chain:
-            program = recognise(_words(stat.pid))
-            if program is not None:
-                return Caller(Rank.AGENT, f"agent:{program.name}:{stat.pid}@{stat.start}")
+    async def _agent(self, chain: list[proc.Stat]) -> Caller | None:
+        """A known agent outside is a session from its first word on; as long as it cannot be one, it is itself, and may less."""
+        nearest = next(iter(agents_among(chain)), None)
+        if nearest is None:
+            return None
+        session = await self.registration.of_caller(chain)
+        if session is not None:
+            return self._session(session.id)
+        return Caller(Rank.AGENT, f"agent:{nearest.agent}:{nearest.main.pid}@{nearest.main.start}")
+
+    def _strayed(self, chain: list[proc.Stat]) -> Caller | None:
+        """Seen below an agent that is a session, before whoever was in between went away. Not below what a person had adopted: a
+        shell that they go on to type into."""
+        keys = {stat.key for stat in chain}
+        for lamp in self.fleet.lamps.values():
+            session = lamp.session
+            if session.driver is Driver.REGISTERED and session.agent != _GENERIC and not keys.isdisjoint(lamp.roots):
+                return self._session(session.id)
         return None
 
     def _marked(self, chain: list[proc.Stat]) -> Caller | None:
@@ -155,11 +172,3 @@ class Callers:
             at_risk = not session.holder_lost and lamp.guarantee != "kernel"
             if session.main and session.shim and at_risk and not proc.is_alive(session.shim.pid, session.shim.start):
                 yield session.main.start
-
-
-def _words(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read(8192).decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -122,12 +122,14 @@ class _Scan:
 
 
 class Gauge:
-    """`interest` says of which sessions it must be known what they wait for; `before_look` is done first."""
+    """`interest` says of which sessions it must be known what they wait for; `before_look` is done first, `after_look` with what
+    each session's tree was."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.interest: Callable[[Lamp], Interest] = lambda _lamp: Interest.NONE
         self.before_look: Callable[[], Awaitable[None]] | None = None
+        self.after_look: Callable[[Mapping[str, Measure]], None] | None = None
         self._scan = _Scan({})
         self._measures: dict[str, Measure] = {}
         self._samples: dict[str, list[tuple[float, float]]] = {}
@@ -180,6 +182,8 @@ class Gauge:
         self._scan, self._measures = await asyncio.to_thread(self._measure, subjects, when)
         self._at = time.monotonic()
         self._samples = {name: samples for name, samples in self._samples.items() if name in self._measures}
+        if self.after_look is not None:
+            self.after_look(self._measures)
 
     def _subject(self, lamp: Lamp) -> _Subject | None:
         session = lamp.session

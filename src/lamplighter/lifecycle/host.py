@@ -13,6 +13,7 @@ from typing import Any
 from lamplighter import __version__
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Caller
+from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import LampError
 from lamplighter.lifecycle.fleet import Fleet
@@ -59,7 +60,7 @@ class Host:
         seconds = parse_duration(grace, "grace")
         rows: list[dict[str, Any]] = []
         if everything:
-            ids = [lamp.session.id for lamp in self.fleet.lamps.values()]
+            ids = [lamp.session.id for lamp in self.fleet.lamps.values() if not _is_others(lamp.session)]
             rows = list(await asyncio.gather(*(self._end(session, caller, seconds) for session in ids)))
         await self.fleet.note(None, caller, "down", all=everything)
         await self.keeping.down()
@@ -142,6 +143,11 @@ class Host:
 
 def _check(name: str, state: str, found: str, mend: str = "") -> dict[str, Any]:
     return {"name": name, "state": state, "found": found, "mend": mend}
+
+
+def _is_others(session: Session) -> bool:
+    """An agent in somebody's terminal that only spoke to us: nobody put it under management, and it needs no holder of ours."""
+    return session.driver is Driver.REGISTERED and not session.facts.get("adopted")
 
 
 def _no_keeper() -> dict[str, Any]:

@@ -273,7 +273,7 @@ class Judgement:
             woke_age=_age(looked, track.woke_at or 0.0),
             deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
-            terminal=session.driver is not Driver.HEADLESS,
+            terminal=_has_terminal(session),
             closed=meter is not None and meter.closed,
             attached=self.fleet.attached(session.id),
             gone=self._gone(session),
@@ -301,6 +301,12 @@ class Judgement:
             if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
                 return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
         return None
+
+
+def _has_terminal(session: Session) -> bool:
+    if session.driver is Driver.REGISTERED:
+        return "terminal" in session.facts
+    return session.driver is not Driver.HEADLESS
 
 
 def _age(now: float, at: float) -> float | None:

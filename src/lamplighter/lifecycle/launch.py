@@ -135,7 +135,7 @@ class Launcher:
         most = self.fleet.settings.sessions_per_owner
         if most is None:
             return
-        count = sum(1 for lamp in self.fleet.lamps.values() if lamp.session.owner == caller.name)
+        count = sum(1 for lamp in self.fleet.lamps.values() if _counts(lamp.session, caller))
         if count >= most:
             raise ConflictError(
                 Code.TOO_MANY,
@@ -405,6 +405,11 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "log_limit": settings.log_limit,
         "log_segment": settings.log_segment,
     }
+
+
+def _counts(session: Session, caller: Caller) -> bool:
+    """Whether it is one of the caller's by its own doing: an agent that only spoke to us was started by nobody here."""
+    return session.owner == caller.name and session.driver is not Driver.REGISTERED
 
 
 def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Logical:
         now = self.fleet.moment()
         lease = Lease(announced.lease or self.fleet.settings.lease, now)
         line = [parent.id, parent.owner, *parent.line] if parent else []
-        known = {"line": line, "inherits": list(announced.inherits)}
+        known = {"line": line, "inherits": list(announced.inherits), "teller": _teller(parent)}
         self.fleet.last_id = make_id(now.wall, self.fleet.last_id)
         made = Session(
             id=self.fleet.last_id,
@@ -176,6 +176,12 @@ class Logical:
         if lease is None or session.state is not State.RUNNING or session.protected:
             return False
         return lease.is_over(self.fleet.moment())
+
+
+def _teller(parent: Session | None) -> list[int]:
+    """The process of the agent that tells of this one, where that agent is known by its process alone."""
+    known = parent is not None and parent.driver is Driver.REGISTERED and parent.main
+    return [known.pid, known.start] if known else []
 
 
 def _after(before: Session | None, made: Session) -> Session:

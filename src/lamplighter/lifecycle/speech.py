@@ -15,7 +15,7 @@ from typing import Any
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
-from lamplighter.drivers import driver_for
+from lamplighter.drivers import driver_for, registered
 from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -40,7 +40,7 @@ class Speech:
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
-        _refuse_logical(session)
+        _refuse_out_of_reach(session)
         if session.traced and self._living(session):
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         driver = driver_for(session.driver)
@@ -91,7 +91,7 @@ class Speech:
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool
     ) -> AsyncIterator[dict[str, Any]]:
         """Pages; one, unless it is followed or a recording."""
-        _refuse_logical(session)
+        _refuse_out_of_reach(session)
         if session.traced:
             yield await self.foreign.screen(session, mode, lines, follow=follow)
             return
@@ -124,7 +124,7 @@ class Speech:
         self, session: Session, rows: int | None, cols: int | None, *, read_only: bool, bound: bool, by: Caller
     ) -> tuple[dict[str, Any], int]:
         """What stands on the screen, and a socket on which all that comes after it arrives."""
-        _refuse_logical(session)
+        _refuse_out_of_reach(session)
         lamp = self._living(session)
         if session.traced:
             raise self.foreign.refuse(session, "lamp attach cannot be at it")
@@ -195,9 +195,11 @@ async def first_of(*events: asyncio.Event) -> None:
             wait.cancel()
 
 
-def _refuse_logical(session: Session) -> None:
+def _refuse_out_of_reach(session: Session) -> None:
     if session.logical:
         raise out_of_reach(f"{session.name} ({session.id})")
+    if session.driver is Driver.REGISTERED:
+        raise registered.out_of_reach(session)
 
 
 def _in_tmux(session: Session, place: dict[str, Any], *, read_only: bool) -> ConflictError:

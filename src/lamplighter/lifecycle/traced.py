@@ -1,7 +1,7 @@
 """Sessions without a holder: their processes watched by pidfds, and ended as far as they can be traced.
 
-Such a session was there before us, as a tmux session made by hand was. What it leaves behind when it exits by itself is not
-killed unasked: nobody who started it knew of us. Knows trails and the undertaker; who may is not asked here.
+Such a session was there before us: a tmux session made by hand, an agent in somebody's terminal. What it leaves behind when it
+exits by itself is not killed unasked: nobody who started it knew of us. Knows trails and the undertaker; not who may.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lamplighter.agents.telling import telling_of
 from lamplighter.domain.permission import DAEMON
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.states import State
 from lamplighter.drivers.tmux_server import Pane, Server, TmuxError
 from lamplighter.errors import LampError
@@ -25,6 +26,7 @@ from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.meter import Reading
 from lamplighter.holder.tree import Death
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.gauge import Measure
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.multiplexers import Multiplexers
 from lamplighter.lifecycle.tasks import Tasks, until
@@ -83,18 +85,45 @@ class Traced:
             tmux: dict[str, Any] = session.facts.get("tmux", {})
             assert session.main is not None
             main = (session.main.pid, session.main.start)
+            first = [main, *((pid, start) for pid, start in session.facts.get("processes", ()))]
             trail = self._trails[session.id] = Trail(
                 session.id,
-                roots={main, *((pid, start) for pid, start in kept.get("roots", ()))},
-                leaders=dict([main, *((pid, start) for pid, start in kept.get("leaders", ()))]),
+                roots={*first, *((pid, start) for pid, start in kept.get("roots", ()))},
+                leaders=dict([*first, *((pid, start) for pid, start in kept.get("leaders", ()))]),
                 server=tuple(tmux["server"]) if tmux else None,
                 socket=tmux.get("socket", ""),
                 mark=tmux.get("mark"),
                 number=tmux["id"].removeprefix("$") if tmux else "",
                 panes=set(kept.get("panes") or tmux.get("panes", ())),
                 foreign=set(kept.get("foreign", ())),
+                strays={(pid, start) for pid, start in kept.get("strays", ())},
+                outer=set(session.facts.get("outer", ())),
+                marks={(name, value) for name, value in kept.get("marks", ())},
             )
+        trail.marks |= _marks(session)
         return trail
+
+    def remember(self, measures: Mapping[str, Measure]) -> None:
+        """After each look: whom it saw. What leaves its parent behind is known from then on."""
+        for lamp in list(self.fleet.lamps.values()):
+            measure = measures.get(lamp.session.id)
+            if measure is not None and lamp.session.driver is Driver.REGISTERED and not lamp.ended.is_set():
+                self._remember(lamp, measure)
+
+    def _remember(self, lamp: Lamp, measure: Measure) -> None:
+        """Written down is only who is on their own already: what an agent's tools start comes and goes all the time."""
+        trail = self._trail(lamp.session)
+        trail.strays = {stat.key for stat in measure.processes}
+        below = {stat.pid for stat in measure.processes}
+        alone = sorted(stat.key for stat in measure.processes if stat.parent not in below)
+        document = {
+            "strays": [list(key) for key in alone if key not in trail.roots],
+            "marks": trail.document()["marks"],
+        }
+        kept = read_json(self._file(lamp.session.id)) or {}
+        if any(kept.get(name, []) != value for name, value in document.items()):
+            self._keep(lamp.session.id, **document)
+        lamp.roots = trail.roots | trail.strays
 
     def _take_in(self, lamp: Lamp, panes: list[Pane], ours: dict[str, str]) -> bool:
         """What its server shows, and whose panes we know; whether tmux still has the session."""
@@ -112,7 +141,7 @@ class Traced:
     def _know(self, lamp: Lamp, trail: Trail) -> None:
         if lamp.ended.is_set():
             return
-        lamp.roots, lamp.panes = set(trail.roots), set(trail.panes)
+        lamp.roots, lamp.panes = trail.roots | trail.strays, set(trail.panes)
         self._watch(lamp.session.id, [*trail.roots, *([trail.server] if trail.server else [])])
 
     # -- watching
@@ -315,10 +344,21 @@ class Traced:
     def _command(self, session: Session, key: Key) -> str:
         main = session.main
         return (
-            " ".join(session.command)[:200] if main and key == (main.pid, main.start) else "a process of another pane"
+            " ".join(session.command)[:200]
+            if main and key == (main.pid, main.start)
+            else "a process that it began with"
         )
 
     def _ours(self) -> set[int]:
         """The keeper and the shims; the daemon is the tree's own process."""
         shims = {lamp.session.shim.pid for lamp in list(self.fleet.lamps.values()) if lamp.session.shim is not None}
         return shims | ({self.keeping.pid} if self.keeping.pid else set[int]())
+
+
+def _marks(session: Session) -> set[tuple[str, str]]:
+    """What only the environment of what this agent started says, as far as that is known now."""
+    telling, conversation = telling_of(session.agent), session.conversation.get("id")
+    if session.driver is not Driver.REGISTERED:
+        return set()
+    marks = {(name, conversation) for name in telling.variables if conversation}
+    return marks | {(name, str(pid)) for name in telling.processes for pid, _ in session.facts.get("processes", ())}

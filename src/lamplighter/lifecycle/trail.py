@@ -1,6 +1,6 @@
 """What a session without a holder is known by, and its processes found by that: ancestry, terminal, session id, environment.
 
-Knows tmux's panes and /proc; knows nothing of the store. Nothing here acts on a pid without its start time.
+Knows tmux's panes, agents' marks and /proc; knows nothing of the store. Nothing here acts on a pid without its start time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lamplighter.agents import recognise
 from lamplighter.drivers.tmux_server import Pane
 from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK, Tree
@@ -25,7 +26,8 @@ class Trail:
 
     `server` is the tmux server's process, with its `socket`; `mark` the session of ours that this server was started in, if
     any; `number` the tmux session's on it; `foreign` are panes of other sessions; `present` says that tmux has it. Outside
-    tmux only `roots` and `leaders` count.
+    tmux `leaders` are the processes that it began with; `strays` were seen below them; `outer` are sessions, as the kernel has
+    them, that it began in and others are in too; `marks` are variables with the values that only what it started has.
     """
 
     session: str
@@ -39,6 +41,9 @@ class Trail:
     panes: set[str] = field(default_factory=set[str])
     foreign: set[str] = field(default_factory=set[str])
     foreign_roots: set[Key] = field(default_factory=set[Key])
+    strays: set[Key] = field(default_factory=set[Key])
+    outer: set[int] = field(default_factory=set[int])
+    marks: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def follow(self, panes: list[Pane], held: set[str]) -> list[Pane]:
         """Take in what its server shows now: the panes that are its own. `held` are those of other sessions of ours.
@@ -93,6 +98,7 @@ class Trail:
             "leaders": [list(key) for key in sorted(self.leaders.items())],
             "panes": [*sorted(self.panes)],
             "foreign": [*sorted(self.foreign)],
+            "marks": [list(mark) for mark in sorted(self.marks)],
         }
 
 
@@ -108,12 +114,14 @@ class TracedTree(Tree):
         self.multiplexers: set[Key] = set()
         self._leading: dict[int, proc.Stat] = {}
         self._terminals: set[int] = set()
+        self._sessions: set[int] = set()
 
     def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
         server = {self.trail.server[0]} if self.trail.server else set[int]()
         self._meet(processes)
         while True:
-            self.roots = (self.roots | self.trail.roots) - self.trail.foreign_roots - self.multiplexers
+            known = self.roots | self.trail.roots | self.trail.strays
+            self.roots = known - self.trail.foreign_roots - self.multiplexers
             strangers = {pid for pid, _ in self.trail.foreign_roots | self.multiplexers}
             # Kept from look to look: a look may pass over strangers, and then their children would seem to be nobody's.
             seeds = self.ours() | strangers | server | {os.getpid()} | self.infrastructure
@@ -131,8 +139,18 @@ class TracedTree(Tree):
         so they say something only while their leader lives. The newest are read first: it outlived whoever is taken for its."""
         at = ((processes.get(pid), start) for pid, start in self.trail.leaders.items())
         alive = [stat for stat, start in at if stat and stat.start == start and stat.state not in "ZX"]
+        if self.trail.server is None:
+            # Not in a pane of its own: its terminal may be a shell's, which it did not start.
+            alive = [stat for stat in alive if stat.session == stat.pid]
+            self._sessions = self._own_sessions(processes)
         self._leading = {stat.pid: stat for stat in alive if stat.key not in self.trail.foreign_roots}
         self._terminals = {stat.terminal for stat in self._leading.values() if stat.terminal}
+
+    def _own_sessions(self, processes: dict[int, proc.Stat]) -> set[int]:
+        """The sessions, as the kernel has them, that known processes are in now. Nobody enters one but by being born in it, and
+        its number is not given to another while somebody is in it."""
+        known = (self.roots | self.trail.roots | self.trail.strays) - self.multiplexers
+        return {stat.session for stat in processes.values() if stat.key in known} - self.trail.outer
 
     def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
         """A pane's own process is never stopped: tmux would wake it at once, and its whole group with it."""
@@ -153,15 +171,18 @@ class TracedTree(Tree):
 
     def _is_led(self, stat: proc.Stat) -> bool:
         leader = self._leading.get(stat.session)
-        return leader is not None and stat.start >= leader.start
+        return stat.session in self._sessions or (leader is not None and stat.start >= leader.start)
 
     def _is_marked(self, stat: proc.Stat) -> bool:
-        found = proc.variables_of(stat.pid, (MARK, "TMUX", "TMUX_PANE"))
+        names = ("TMUX", "TMUX_PANE") if self.trail.server else tuple({name for name, _ in self.trail.marks})
+        found = proc.variables_of(stat.pid, (MARK, *names))
         mark, server = found.get(MARK), self.trail.server
         if mark == self.session:
             return True
+        if server is None:
+            return mark is None and not self.trail.marks.isdisjoint(found.items()) and self._started_here(stat)
         socket, pid, number = (["", "", "", *found.get("TMUX", "").rsplit(",", 2)])[-3:]
-        if server is None or pid != str(server[0]) or os.path.realpath(socket) != self.trail.socket:
+        if pid != str(server[0]) or os.path.realpath(socket) != self.trail.socket:
             return False
         if stat.start < server[1] or proc.start_of(server[0]) not in (server[1], None):
             return False  # of another server, that had or has this pid
@@ -169,6 +190,13 @@ class TracedTree(Tree):
             return False  # another session's, started from one of its panes
         pane = found.get("TMUX_PANE", "")
         return pane not in self.trail.foreign and (pane in self.trail.panes or number == self.trail.number)
+
+    def _started_here(self, stat: proc.Stat) -> bool:
+        """Not older than what it would be of, and not below another agent: one that goes on with the same conversation gives the
+        same marks to what it starts."""
+        begun = min(start for _, start in self.trail.leaders.items())
+        above = [one for one in proc.ancestors(stat.pid) if one.key not in self.trail.leaders.items()]
+        return stat.start >= begun and not any(recognise(proc.words_of(one.pid, 8192)) for one in above)
 
 
 def _is_multiplexer(pid: int) -> bool:

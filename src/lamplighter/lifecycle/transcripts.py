@@ -53,8 +53,8 @@ def where(session: Session, until: float) -> Where:
 
 def _teller(session: Session) -> tuple[int, int] | None:
     """The agent's process behind a session that it only tells of, while it lives: its conversation is older than that."""
-    found = _AGENT.fullmatch(session.owner) if session.logical else None
-    if found is None:
+    if not session.logical:
         return None
-    pid, start = int(found[1]), int(found[2])
+    found = _AGENT.fullmatch(session.owner)
+    pid, start = session.facts.get("teller") or ((int(found[1]), int(found[2])) if found else (0, 0))
     return (pid, start) if proc.is_alive(pid, start) else None

@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.duration import format_duration
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
+from lamplighter.drivers import registered
 from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -73,6 +74,8 @@ class Waiting:
         text = until.removeprefix("text=")
         if session.logical:
             raise out_of_reach(f"{session.name} ({session.id})")
+        if session.driver is Driver.REGISTERED:
+            raise registered.out_of_reach(session)
         if session.traced:
             raise ConflictError(
                 Code.NOT_ATTACHABLE,

@@ -11,27 +11,35 @@ from lamplighter.operations.operation import Request, Result, operation
 
 
 class AdoptSession(Request):
-    target: str = Field(description="tmux:NAME, as ls shows it under what was made by hand")
-    name: str | None = Field(default=None, description="what to call it; by default what tmux calls it")
-    kind: Kind = Field(default=Kind.TASK, description="what it is for")
+    target: str = Field(
+        description="tmux:NAME, as ls shows it under what was made by hand; or the pid of a process of yours"
+    )
+    name: str | None = Field(
+        default=None, description="what to call it; by default what tmux, or its program, is called"
+    )
+    kind: Kind | None = Field(
+        default=None, description="what it is for; by default task, or main for an agent at a terminal"
+    )
 
 
 class Adopted(Result):
     id: str
     name: str
     state: str
-    pid: int = Field(description="the first pane's process")
+    pid: int = Field(description="the process itself, or the first pane's")
     command: list[str]
     guarantee: str = Field(description="what a kill of it proves: best_effort")
 
 
 @operation(command="adopt", group="sessions", positional=("target",), changes=True, act=Act.ADOPT)
 async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
-    """Take a tmux session that was made by hand under management, with all its windows and panes. It is not touched.
+    """Take under management what was made without Lamplighter: a tmux session, or a process. It is not touched.
 
     From now on it is listed, judged and ended as others are; an end is best_effort: everything of it that can be traced dies, and
-    nothing else on its tmux server is touched. When it exits by itself, what it left behind goes on and is shown as leftovers.
-    There is no log of it, and people are at it with tmux attach. Only the operator may.
+    nothing else on its tmux server or in its terminal is touched. By pid: an agent, its launcher with it, or any process of your
+    own that is not a service of the system; all that it starts belongs to it. When it exits by itself, what it left behind goes
+    on and is shown as leftovers. There is no log of it, and people are at it with tmux attach or at its own terminal. An agent
+    that speaks to Lamplighter becomes a session by itself. Only the operator may.
     """
     await call.app.allowed(call.caller, Act.ADOPT)
     session = await call.app.adoption.adopt(

@@ -86,6 +86,7 @@ def test_a_session_from_start_to_end(lamp: Lamp) -> None:
     assert lamp("ls").stdout.splitlines()[0].split() == [
         "ID",
         "NAME",
+        "DRIVER",
         "VERDICT",
         "BECAUSE",
         "AGE",

@@ -21,7 +21,7 @@ _VERDICTS = {
     "finished": "dim",
     "ended": "dim",
 }
-_TITLES = ("id", "name", "verdict", "because", "age", "memory", "cpu", "procs", "command")
+_TITLES = ("id", "name", "driver", "verdict", "because", "age", "memory", "cpu", "procs", "command")
 _RIGHT = ("age", "memory", "cpu", "procs")
 _FIRST_STEPS = (
     ("lamp start -- claude", "start an agent, or any command, as a session"),
@@ -43,6 +43,7 @@ def _row(session: Session, now: float) -> list[Span | str]:
     return [
         clean(session["id"]),
         (clean(session["name"]), "strong"),
+        (clean(session["driver"]), "dim"),
         (session["state"], "warn") if session["state"] in ("starting", "ending") else verdict(session),
         (clean(session["evidence"][0]) if session["evidence"] else "-", "dim"),
         age(session, now),
