@@ -16,7 +16,11 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    command=(list[str], Field(description="program and arguments")),
+    command=(list[str], Field(default_factory=list, description="program and arguments")),
+    agent=(str | None, Field(default=None, description="instead: claude, codex, gemini, opencode, kiro")),
+    prompt=(str | None, Field(default=None, description="what it is told first")),
+    resume=(str | None, Field(default=None, description="its conversation id, a session, or last")),
+    model=(str | None, Field(default=None, description="its model")),
     headless=(bool, Field(default=False, description="pipes instead of a terminal")),
     tmux=(bool, Field(default=False, description="in the user's own tmux")),
     keep_children=(bool, Field(default=False, description="when it exits, let what it left go on")),
