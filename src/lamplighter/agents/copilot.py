@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.traces import Traces
 
 PROGRAM = Program(
     name="copilot",
@@ -10,3 +11,5 @@ PROGRAM = Program(
     packages=("@github/copilot",),
     marks=(),
 )
+
+TRACES = Traces(agent="copilot")  # untested: no mark of it is known

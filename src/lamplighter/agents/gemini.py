@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 
 PROGRAM = Program(
@@ -164,3 +166,10 @@ def read(path: str) -> Transcript | None:
 
 
 TRANSCRIPTS = Format("gemini", find, recognises, steps, read)
+
+TRACES = Traces(
+    agent="gemini",
+    sessions=("GEMINI_SESSION_ID",),
+    plain=("GEMINI_CLI",),
+    shell=re.compile(r"_bgpids_file=|shopt -u promptvars nullglob"),
+)

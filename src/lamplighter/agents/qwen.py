@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.traces import Traces
 
 PROGRAM = Program(
     name="qwen",
@@ -11,3 +12,5 @@ PROGRAM = Program(
     marks=("QWEN_CODE_SESSION_ID",),
     prompt=("-i",),
 )
+
+TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",))  # untested
