@@ -54,8 +54,8 @@ class Signs:
     """One process whose starter seems to be gone, with all below it.
 
     `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its input is
-    closed; `held`: somebody may type into it; `unheard`: nobody can hear it. `mcp` and `shell` are the shapes of its command line;
-    `serves` says that it waits for clients. `agent` is set for an agent itself, `busy` for a daemon that is in use.
+    closed; `held`: somebody may type into it; `unheard`: nobody can hear it. `mcp` and `shell` are the shapes of its command
+    line; `serves` says that it waits for clients. `agent` is set for an agent itself, `busy` for a daemon that is in use.
     """
 
     origins: tuple[Origin, ...]
@@ -182,6 +182,8 @@ class LeakedFile:
     pid: int
     start: int | None
     what: str
+    changed: int
+    """When it was last written to, in nanoseconds: one that was written anew is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,12 @@ class Leak:
     processes: tuple[Leaked, ...] = ()
     files: tuple[LeakedFile, ...] = ()
     spared: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called in a list: whose, and of which session."""
+        whose = self.agent or "an MCP client"
+        return f"{whose} {self.session[:8]}" if self.session and " " not in self.session else whose
 
     @property
     def memory(self) -> int:

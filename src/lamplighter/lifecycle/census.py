@@ -92,6 +92,10 @@ class Census:
     def is_ours(self, stat: proc.Stat) -> bool:
         return stat.pid in self._mine or any(each.pid in self._mine for each in self.above(stat))
 
+    def is_in_a_session(self, stat: proc.Stat) -> bool:
+        """Whether it was started in a session of Lamplighter, this one or another on the machine."""
+        return f"{MARK}=".encode() in _environment(stat.pid)
+
     def _find_agents(self) -> None:
         names = {name.encode()[:_LONGEST_NAME] for program in PROGRAMS for name in program.names}
         for pid, stat in self.processes.items():
@@ -139,7 +143,7 @@ class Census:
             and shape.search(" ".join(words_of(stat.pid)))
             and is_mine(stat.pid)
             and not self.is_ours(stat)
-            and MARK.encode() not in _environment(stat.pid)
+            and not self.is_in_a_session(stat)
         ]
 
     def _could_be_left(self, stat: proc.Stat) -> bool:

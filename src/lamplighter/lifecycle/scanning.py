@@ -264,17 +264,18 @@ class Scan:
 
     def _files(self, entry: Entry) -> Iterator[LeakedFile]:
         """The entry itself last: while it is there, what is beside it can still be found."""
-        for path in entry.beside:
+        for path in (*entry.beside, entry.path):
             with suppress(OSError, ValueError):
-                if os.lstat(path).st_uid == os.getuid() and os.fsencode(path) not in self.ends.bound:
-                    yield LeakedFile(path, entry.pid, entry.start, _SOCKET if path.endswith(".sock") else _RECORD)
-        yield LeakedFile(entry.path, entry.pid, entry.start, _RECORD)
+                found = os.lstat(path)
+                if found.st_uid == os.getuid() and os.fsencode(path) not in self.ends.bound:
+                    what = _SOCKET if path.endswith(".sock") else _RECORD
+                    yield LeakedFile(path, entry.pid, entry.start, what, found.st_mtime_ns)
 
     # -- who is alive
 
     def _unmanaged(self, leaked: set[Key]) -> Iterator[Unmanaged]:
         for stat, program, words in self.census.top_agents():
-            if stat.key in leaked or self.census.is_ours(stat):
+            if stat.key in leaked or self.census.is_ours(stat) or self.census.is_in_a_session(stat):
                 continue
             tree = self.census.below(stat)
             yield Unmanaged(
