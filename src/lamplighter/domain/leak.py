@@ -8,7 +8,7 @@ might be a person's is `likely` at most.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
@@ -96,8 +96,10 @@ def judge(signs: Signs) -> Judgement | None:
         return None
     origin = dead[0] if dead else signs.origins[0]
     silent = signs.mute or signs.unheard
-    if not signs.orphan and not silent:
-        return None  # whoever it hangs below may have started it
+    if not silent and not (signs.orphan and (dead or origin.session)):
+        return None  # whoever it hangs below may have started it, or an agent that lives
+    if not dead and (alone := _unmarked(signs)) is not None:
+        return replace(alone, agent=origin.agent, session=origin.session)
     kind = _kind(signs)
     sure = bool(dead) and not alive and all(each.fate is Fate.DEAD for each in signs.origins) and bool(signs.orphan)
     why = [origin.why, *([signs.orphan] if signs.orphan else []), *_speech(signs)]

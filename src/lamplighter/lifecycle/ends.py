@@ -10,6 +10,7 @@ import os
 import re
 import select
 import socket
+import stat
 import struct
 from contextlib import suppress
 from enum import StrEnum
@@ -96,7 +97,7 @@ class Ends:
             return End.DEAD if link.endswith(" (deleted)") else End.TERMINAL
         if link == "/dev/null":
             return End.NOTHING
-        return End.FILE if link.startswith("/") and not link.startswith("/dev/") else End.OPEN
+        return End.FILE if _is_regular(path) else End.OPEN
 
     def serves(self, pid: int) -> bool:
         """Whether it waits for clients; also when it is in a network of its own, where nobody here can tell."""
@@ -124,6 +125,13 @@ class Ends:
                     if link.startswith("socket:["):
                         found.append(_inode(link))
         return found
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _network(pid: int | str) -> str:

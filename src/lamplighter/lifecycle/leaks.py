@@ -103,7 +103,7 @@ def still(leak: Leak, now: Survey) -> tuple[Leak | None, str]:
         return None, "it has changed: it does not look like a leak any more" if alive else "it is gone already"
     same = tuple(each for each in found.processes if before.get(each.key) == each.why)
     files = tuple(each for each in found.files if each in leak.files)
-    if not same and not files:
+    if leak.processes and not same:
         return None, "it has changed: none of its processes is as it was"
     return replace(found, processes=same, files=files), ""
 

@@ -191,21 +191,23 @@ class Scan:
                 if fate is not Fate.UNSURE:
                     return Origin(traces.agent, session or f"of process {said[name]}", fate, why)
         entries = [entry for entry in self._entries.get(traces.agent, ()) if session and entry.session == session]
-        if any(self.census.lives(entry) for entry in entries):
+        # A younger one has resumed the session: what it found there was left by the one before.
+        if any(self.census.lives(entry) and (entry.start or 0) <= stat.start for entry in entries):
             return Origin(traces.agent, session, Fate.ALIVE, "")
-        if entries:
-            why = f"its session was that of {traces.agent} {entries[0].pid}, which is gone: {os.path.basename(entries[0].path)}"
+        gone = next((entry for entry in entries if not self.census.lives(entry)), None)
+        if gone is not None:
+            why = f"{traces.agent} {gone.pid}, which was in its session, is gone ({os.path.basename(gone.path)})"
             return Origin(traces.agent, session, Fate.DEAD, why)
         if not any(each.start <= stat.start for each in self.census.living(traces.agent)):
             why = f"it came from {traces.agent}, and none that runs now is older than it"
             return Origin(traces.agent, session, Fate.DEAD, why)
-        fate = Fate.UNSURE if session else Fate.ALIVE
-        return Origin(traces.agent, session, fate, f"no {traces.agent} that runs is known to be in its session")
+        why = f"no {traces.agent} that runs is known to be {'in its session' if session else 'its own'}"
+        return Origin(traces.agent, session, Fate.UNSURE, why)
 
     def _fate_of_process(self, agent: str, pid: int, stat: proc.Stat, mark: str) -> tuple[Fate, str]:
         found = self.census.processes.get(pid)
         if found is None or found.state in "ZX" or found.start > stat.start:
-            return Fate.DEAD, f"{agent} {pid} started it ({mark}), and is gone"
+            return Fate.DEAD, f"{agent} {pid}, which it came from, is gone ({mark})"
         known = self.census.agents.get(pid)
         return (Fate.ALIVE if known is not None and known[1].name == agent else Fate.UNSURE), ""
 

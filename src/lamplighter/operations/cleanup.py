@@ -161,7 +161,7 @@ def _left(leak: Leak) -> LeftOut:
     why = (
         "it is younger than that, or was not named"
         if sure
-        else f"it is only likely: {leak.why[-1]}; name its id to end it"
+        else f"it is only likely: {leak.why[-1].removeprefix('but ')}; name its id to end it"
     )
     return LeftOut(id=leak.id, name=leak.name, verdict=leak.certainty.value, why=why)
 

@@ -87,9 +87,9 @@ async def scan_host(call: Call, _: Nothing) -> Scan:
     """Look at the whole machine, once: what agents that are gone left behind, and which agents nobody manages.
 
     Of this user's processes: MCP servers, tool shells, background jobs and agent daemons whose agent is gone, agents that
-    finished and never exited, entries and sockets of dead processes; each with why it is believed to be one, how old it is and what it
-    holds, by dead session. Certain: the agent is proven dead, whoever started the process is gone, and nobody can speak to it or
-    hear it. Likely: it may be meant to go on. Nothing is changed, and nothing need ever have been started with Lamplighter.
+    finished and never exited, entries and sockets of dead processes; each with why it is believed to be one, how old it is and
+    what it holds, by dead session. Certain: the agent is proven dead, whoever started the process is gone, and nobody can speak
+    to it or hear it. Likely: it may be meant to go on. Nothing is changed, and nothing need ever have been started with us.
     cleanup with leaks ends them; adopt takes a living one under management.
     """
     began = time.monotonic()

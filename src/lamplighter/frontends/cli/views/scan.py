@@ -57,7 +57,9 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
         blocks.append(
             Line((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
         )
-    blocks += [Line(("        because ", "dim"), clean(reason)) for reason in leak["why"]]
+    doubts = [reason for reason in leak["why"] if reason.startswith("but ")]
+    blocks.append(Line(("        because ", "dim"), clean("; ".join(one for one in leak["why"] if one not in doubts))))
+    blocks += [Line(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
     if leak["files"]:
         blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}: ", "dim"), _files(leak["files"])))
     return blocks
