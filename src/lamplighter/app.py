@@ -27,6 +27,7 @@ from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
+from lamplighter.lifecycle.leaks import Leaks
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
@@ -98,7 +99,8 @@ class App:
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self.choosing = Choosing(self.fleet, self.judgement)
-        self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)
+        self.leaks = Leaks(self.fleet, self.keeping, self.traced)
+        self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks, self.leaks)
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
         self.guests = Guests(self.fleet, self.logical)
         self.captures = Captures(self.fleet)

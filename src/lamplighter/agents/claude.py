@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lamplighter.agents import journal
@@ -26,6 +26,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
+from lamplighter.agents.traces import Entry, Traces, here
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
 from lamplighter.domain.manner import Manner, Way
 
@@ -232,4 +233,40 @@ STARTING = Manner(
     ),
     model=("--model", "{model}"),
     by_folder=True,
+)
+
+# -- what it leaves behind
+
+
+def _registry(home: str, environment: Mapping[str, str]) -> Iterator[Entry]:
+    """`sessions/<pid>.json`, with a key and a socket beside it: they stay when the process is killed."""
+    folder = f"{environment.get('CLAUDE_CONFIG_DIR') or f'{home}/.claude'}/sessions"
+    for path, _ in listed(folder, ending=".json"):
+        said = _on_record(path)
+        pid, start = count(said.get("pid")), words(said.get("procStart"))
+        if not pid or said.get("pidDomain", here()) != here():
+            continue
+        keys = [key for key, _ in listed(folder, beginning=f"{pid}.", ending=".key")]
+        socket = words(said.get("messagingSocketPath"))
+        beside = (*keys, socket) if socket.endswith(f"/{pid}.sock") else (*keys,)
+        yield Entry(path, words(said.get("sessionId")), pid, int(start) if start.isdecimal() else None, beside)
+
+
+def _on_record(path: str) -> dict[str, Any]:
+    file = journal.open_own(path)
+    if file is None:
+        return {}
+    with file:
+        return journal.parse(file.read(journal.HEAD)) or {}
+
+
+TRACES = Traces(
+    agent="claude",
+    sessions=("CLAUDE_CODE_SESSION_ID",),
+    pids=("CLAUDE_PID",),
+    plain=("CLAUDECODE",),
+    shell=re.compile(r"/shell-snapshots/snapshot-[a-z]+-"),
+    output=re.compile(r"/claude-\d+/[^/]+/[0-9a-fA-F-]{36}/tasks/[^/]+\.output$"),
+    registry=_registry,
+    variables=("CLAUDE_CONFIG_DIR",),
 )

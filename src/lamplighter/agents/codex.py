@@ -24,6 +24,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
+from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
 from lamplighter.domain.manner import Manner, Way
 
@@ -205,4 +206,10 @@ STARTING = Manner(
         needs_prompt=True,
     ),
     model=("--model", "{model}"),
+)
+
+TRACES = Traces(
+    agent="codex",
+    sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
+    daemon=("app-server", "--managed-daemon"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -27,3 +28,4 @@ STARTING = Manner(
     model=("--model", "{model}"),
     untested=True,
 )
+TRACES = Traces(agent="copilot")  # untested: no mark of it is known

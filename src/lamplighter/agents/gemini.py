@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
+from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 from lamplighter.domain.manner import Manner, Way
 
@@ -187,4 +189,11 @@ STARTING = Manner(
     ),
     model=("--model", "{model}"),
     by_folder=True,
+)
+
+TRACES = Traces(
+    agent="gemini",
+    sessions=("GEMINI_SESSION_ID",),
+    plain=("GEMINI_CLI",),
+    shell=re.compile(r"_bgpids_file=|shopt -u promptvars nullglob"),
 )

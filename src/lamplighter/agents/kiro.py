@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -110,3 +111,4 @@ STARTING = Manner(
     model=("--model", "{model}"),
     untested=True,
 )
+TRACES = Traces(agent="kiro")  # what it marks is not known: nothing was seen of the real program

@@ -31,6 +31,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
+from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
 from lamplighter.domain.manner import Manner, Way
 
@@ -203,3 +204,5 @@ STARTING = Manner(
     ),
     model=("--model", "{model}"),
 )
+
+TRACES = Traces(agent="opencode", pids=("OPENCODE_PID",), plain=("OPENCODE",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
+from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -32,3 +33,4 @@ STARTING = Manner(
 )
 
 TELLING = Telling(variables=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))
+TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",))  # untested

@@ -12,6 +12,7 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.ending import Intent
+from lamplighter.domain.leak import Leak
 from lamplighter.domain.permission import Act, Caller, Rank, check
 from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import State
@@ -63,11 +64,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One session of a plan, and once it is applied what came of it: outcome, why, certificate or error."""
+    """One session of a plan, or one leak, by its id; and once it is applied what came of it: outcome, why, certificate or error.
+    `begun`: what is ended of a leak was written down, and its end may have begun."""
 
     session: str
-    found: Sighting
+    found: Sighting | Leak
     outcome: dict[str, Any] | None = None
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Orders:
     grace: float = 5.0
     reason: str = ""
     key: str | None = None
+    leaks: bool = False
 
     def document(self) -> dict[str, Any]:
         caller = {
@@ -142,7 +146,8 @@ class Plan:
         return replace(self, state=PlanState.APPLYING, orders=orders, applied_at=now)
 
     def reason(self, row: Row) -> str:
-        return self.orders.reason or f"cleanup {self.id}: {row.found.verdict}"
+        what = row.found.verdict if isinstance(row.found, Sighting) else row.found.certainty
+        return self.orders.reason or f"cleanup {self.id}: {what}"
 
 
 # -- rules

@@ -19,7 +19,8 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 class Stat:
     """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good.
 
-    `waited` is the CPU of its children that are gone; `foreground` the process group that its terminal belongs to now.
+    `waited` is the CPU of its children that are gone; `foreground` the process group that its terminal belongs to now; `name`
+    what ps shows, 15 bytes at most.
     """
 
     __slots__ = (
@@ -27,6 +28,7 @@ class Stat:
         "foreground",
         "group",
         "memory",
+        "name",
         "parent",
         "pid",
         "session",
@@ -36,8 +38,9 @@ class Stat:
         "waited",
     )
 
-    def __init__(self, pid: int, fields: list[bytes]) -> None:
+    def __init__(self, pid: int, fields: list[bytes], name: bytes = b"") -> None:
         self.pid = pid
+        self.name = name
         self.state = fields[0].decode()
         self.parent = int(fields[1])
         self.group = int(fields[2])
@@ -67,8 +70,9 @@ def read_stat(pid: int) -> Stat | None:
     finally:
         os.close(descriptor)
     # The name in brackets can hold anything, brackets and spaces too: what follows the last bracket is fixed.
-    fields = data[data.rfind(b")") + 2 :].split()
-    return Stat(pid, fields) if len(fields) >= 22 else None
+    end = data.rfind(b")")
+    fields = data[end + 2 :].split()
+    return Stat(pid, fields, data[data.find(b"(") + 1 : end]) if len(fields) >= 22 else None
 
 
 def start_of(pid: int) -> int | None:

@@ -10,11 +10,12 @@ import asyncio
 import logging
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.plan import (
     LIFETIME,
@@ -36,6 +37,7 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, M
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.leaks import Leaks
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
@@ -89,9 +91,16 @@ class Run:
 
 class Cleanup:
     def __init__(
-        self, fleet: Fleet, judgement: Judgement, choosing: Choosing, undertaker: Undertaker, tasks: Tasks
+        self,
+        fleet: Fleet,
+        judgement: Judgement,
+        choosing: Choosing,
+        undertaker: Undertaker,
+        tasks: Tasks,
+        leaks: Leaks,
     ) -> None:
         self.fleet = fleet
+        self.leaks = leaks
         self.judgement = judgement
         self.choosing = choosing
         self.undertaker = undertaker
@@ -115,11 +124,33 @@ class Cleanup:
                 left_out.append(Omission(found, why, others is not None and not barrier and not reluctance))
             else:
                 rows.append(Row(found.session.id, now))
+        return await self._keep(orders, rows), left_out
+
+    async def plan_leaks(self, orders: Orders, wanted: Collection[str]) -> tuple[Plan, list[Leak]]:
+        """The plan of what others left behind, kept, and what is not in it: of all that was found the certain ones, or those
+        that are named, whatever they are."""
+        found = (await self.leaks.look()).leaks
+        known = {leak.id for leak in found}
+        for missing in (one for one in wanted if one not in known):
+            raise MissingError(
+                Code.NOT_FOUND, f"there is no leak {missing[:60]!a}", "lamp scan lists what there is now"
+            )
+        before = self.fleet.clock.now() - (orders.older_than or 0.0)
+        chosen = [
+            leak
+            for leak in found
+            if (leak.id in wanted if wanted else leak.certainty is Certainty.CERTAIN)
+            and all(each.since <= before for each in leak.processes)
+        ]
+        plan = await self._keep(orders, [Row(leak.id, leak) for leak in chosen])
+        return plan, [leak for leak in found if leak not in chosen]
+
+    async def _keep(self, orders: Orders, rows: list[Row]) -> Plan:
         made = self.fleet.clock.now()
         plan = Plan(f"plan-{secrets.token_hex(4)}", orders, made, made + LIFETIME, rows=rows)
         await self.fleet.store.write(lambda db: self._insert(db, plan))
         self.fleet.announce()
-        return plan, left_out
+        return plan
 
     def _insert(self, db: sqlite3.Connection, plan: Plan) -> None:
         plans.insert(db, plan)
@@ -246,6 +277,8 @@ class Cleanup:
     async def _outcome(self, run: Run, row: Row, above: set[str]) -> dict[str, Any]:
         """What comes of a row, whatever goes wrong with it: the others are none of its business."""
         try:
+            if isinstance(row.found, Leak):
+                return await self._end_leak(run, row, row.found)
             session = await self._session(row.session)
             if not run.plan.is_behind(session.intent):
                 why = await self._objection(run, row, session, above)
@@ -260,6 +293,15 @@ class Cleanup:
                 Code.INTERNAL, f"something went wrong inside: {error}", "the daemon's log says what"
             )
             return _told(Outcome.FAILED, fault.message, error=fault.document())
+
+    async def _end_leak(self, run: Run, row: Row, leak: Leak) -> dict[str, Any]:
+        if not row.begun and run.resumed and run.plan.too_late(self.fleet.clock.now()):
+            return _told(Outcome.SKIPPED, "the apply was cut off too long ago")
+
+        async def begin(now: Leak) -> None:
+            await self._persist(lambda db: plans.keep_intent(db, run.plan.id, now))
+
+        return await self.leaks.end(leak, run.plan.orders.grace, None if row.begun else begin)
 
     async def _session(self, identifier: str) -> Session:
         lamp = self.fleet.lamps.get(identifier)
@@ -288,6 +330,7 @@ class Cleanup:
     async def _look(self, plan: Plan, row: Row, session: Session, above: set[str]) -> str | None:
         (found,) = await self.judgement.decide([await self.fleet.now(session)])
         session = await self.fleet.now(session)  # it may have ended, or been protected, during that look
+        assert isinstance(row.found, Sighting)
         return barred(session, found.attached, plan.orders.caller, above) or changed(
             row.found, sighting(found), plan.orders
         )

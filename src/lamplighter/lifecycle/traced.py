@@ -77,6 +77,10 @@ class Traced:
             if socket in seen and not lamp.ended.is_set() and not self._take_in(lamp, seen[socket], ours[socket]):
                 self._check_soon(lamp.session.id)
 
+    def known(self) -> set[Key]:
+        """Every process that a session without a holder is known by."""
+        return {key for trail in list(self._trails.values()) for key in (*trail.roots, *trail.leaders.items())}
+
     def _trail(self, session: Session) -> Trail:
         """What is known of it: from its facts, and from what was written down since."""
         trail = self._trails.get(session.id)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import Any, Literal
 
 from pydantic import Field
 
 from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.domain.permission import Act
 from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, Row
 from lamplighter.domain.selection import parse_selection
@@ -26,6 +28,10 @@ class CleanUpSessions(Request):
     )
     older_than: str | None = Field(default=None, description="only those quiet for at least this long: 30m, 8h, 2d")
     force: bool = Field(default=False, description="also active ones: working, waiting or unknown")
+    leaks: bool = Field(
+        default=False,
+        description="not sessions, but what others left behind: all that scan is certain of, or those whose ids are given",
+    )
     grace: str | None = Field(default=None, description="how long after TERM before KILL: 5s unless told")
     reason: str = Field(default="", max_length=2000, description="why; kept with each session")
     apply: str | None = Field(
@@ -39,7 +45,7 @@ class CleanUpSessions(Request):
 
 
 class RowView(Result):
-    """One session of a plan; with an outcome once the plan is applied."""
+    """One session or one leak of a plan; with an outcome once the plan is applied."""
 
     id: str
     name: str
@@ -81,6 +87,7 @@ class CleanUp(Result):
 
     plan: str = Field(description="its id: pass it as apply")
     applied: bool
+    leaks: bool = Field(default=False, description="whether its rows are leaks: verdict says how sure that is")
     selection: str
     expires_at: str | None
     rows: list[RowView]
@@ -105,10 +112,15 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
     sessions, the caller's own and those above it, sessions with people attached, what the caller may not end, and without
     force active ones. With apply, each row is looked at once more and skipped when it has changed; the others are ended
     politely, side by side, one certificate each. A plan holds for ten minutes, for its caller alone, and is applied once.
+    With leaks it is about processes that no session has and whose agent is gone, and only the operator may.
     """
     grace = None if request.grace is None else parse_duration(request.grace, "grace")
+    if request.leaks:
+        await call.app.allowed(call.caller, Act.END)
     if request.apply is not None:
         return await _apply(call, request, request.apply, grace)
+    if request.leaks:
+        return await _plan_leaks(call, request, grace)
     selection = parse_selection(request.selection.strip() or DEFAULT_SELECTION)
     orders = Orders(
         caller=call.caller,
@@ -120,6 +132,38 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
     )
     plan, left_out = await call.app.cleanup.plan(selection, orders, request.known_as)
     return _view(plan, plan.rows, applied=False, left_out=left_out)
+
+
+async def _plan_leaks(call: Call, request: CleanUpSessions, grace: float | None) -> CleanUp:
+    if request.force:
+        raise InputError(
+            Code.BAD_INPUT,
+            "force says nothing about leaks: they are certain or likely",
+            "name a likely one by its id to end it: lamp cleanup --leaks ID",
+        )
+    chosen = "" if request.selection == DEFAULT_SELECTION else request.selection
+    orders = Orders(
+        caller=call.caller,
+        selection=chosen.strip() or "certain",
+        older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
+        grace=5.0 if grace is None else grace,
+        reason=request.reason,
+        leaks=True,
+    )
+    wanted = [word.strip() for word in chosen.replace("+", ",").split(",") if word.strip()]
+    plan, others = await call.app.cleanup.plan_leaks(orders, wanted)
+    view = _view(plan, plan.rows, applied=False)
+    return view.model_copy(update={"left_out": [_left(leak) for leak in others]})
+
+
+def _left(leak: Leak) -> LeftOut:
+    sure = leak.certainty is Certainty.CERTAIN
+    why = (
+        "it is younger than that, or was not named"
+        if sure
+        else f"it is only likely: {leak.why[-1].removeprefix('but ')}; name its id to end it"
+    )
+    return LeftOut(id=leak.id, name=leak.name, verdict=leak.certainty.value, why=why)
 
 
 async def _apply(call: Call, request: CleanUpSessions, plan: str, grace: float | None) -> CleanUp:
@@ -160,6 +204,7 @@ def _view(plan: Plan, rows: list[Row], *, applied: bool, left_out: list[Omission
     return CleanUp(
         plan=plan.id,
         applied=applied,
+        leaks=plan.orders.leaks,
         selection=plan.orders.selection,
         expires_at=moment(plan.expires_at),
         rows=views,
@@ -181,6 +226,8 @@ def _view(plan: Plan, rows: list[Row], *, applied: bool, left_out: list[Omission
 
 def _row(row: Row) -> RowView:
     found = row.found
+    if isinstance(found, Leak):
+        return _leak_row(found, row.outcome or {})
     return RowView.model_validate(
         {
             "id": row.session,
@@ -191,6 +238,21 @@ def _row(row: Row) -> RowView:
             "memory": found.memory,
             "quiet_for": found.quiet_for,
             **(row.outcome or {}),
+        }
+    )
+
+
+def _leak_row(leak: Leak, outcome: dict[str, Any]) -> RowView:
+    return RowView.model_validate(
+        {
+            "id": leak.id,
+            "name": leak.name,
+            "verdict": leak.certainty.value,
+            "evidence": list(leak.why),
+            "processes": len(leak.processes),
+            "memory": leak.memory,
+            "quiet_for": round(max(0.0, time.time() - leak.since), 3) if leak.since else 0.0,
+            **outcome,
         }
     )
 

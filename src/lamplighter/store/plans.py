@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from lamplighter.domain.leak import Leak
 from lamplighter.domain.plan import Orders, Plan, PlanState, Row, Sighting
 
 
@@ -37,7 +38,7 @@ def get(db: sqlite3.Connection, plan: str) -> Plan | None:
         expires_at=row["expires_at"],
         state=PlanState(row["state"]),
         applied_at=row["applied_at"],
-        rows=[_row(one) for one in rows],
+        rows=[_row(one, leaks=bool(json.loads(row["orders"]).get("leaks"))) for one in rows],
     )
 
 
@@ -79,6 +80,16 @@ def forget_before(db: sqlite3.Connection, at: float) -> None:
     db.execute("DELETE FROM plans WHERE made_at < ? AND state <> 'applying'", (at,))
 
 
-def _row(row: sqlite3.Row) -> Row:
+def keep_intent(db: sqlite3.Connection, plan: str, leak: Leak) -> None:
+    """What of a leak is ended now: after a crash it is just that."""
+    found = json.dumps({**leak.document(), "begun": True})
+    db.execute("UPDATE plan_rows SET found = ? WHERE plan = ? AND session = ?", (found, plan, leak.id))
+
+
+def _row(row: sqlite3.Row, *, leaks: bool) -> Row:
     outcome = json.loads(row["outcome"]) if row["outcome"] else None
-    return Row(row["session"], Sighting.from_document(json.loads(row["found"])), outcome)
+    found = json.loads(row["found"])
+    if not leaks:
+        return Row(row["session"], Sighting.from_document(found), outcome)
+    begun = found.pop("begun", False)
+    return Row(row["session"], Leak.from_document(found), outcome, begun)

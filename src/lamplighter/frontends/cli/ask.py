@@ -28,6 +28,7 @@ _VIEWS = {
     "end": "endings:ended",
     "kill": "endings:ended",
     "cleanup": "cleanup:plan",
+    "scan": "scan:scanned",
     "approve": "approvals:listed",
     "handoff": "handoffs:packet",
     "handoff --save": "handoffs:saved",

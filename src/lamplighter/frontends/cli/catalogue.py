@@ -24,6 +24,7 @@ _ORDER = (
     "wait",
     "end",
     "kill",
+    "scan",
     "cleanup",
     "approve",
     "protect",

@@ -43,7 +43,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp cleanup --apply plan-1f3a9c02",
         "lamp cleanup idle,kind:cron --older-than 8h",
         "lamp cleanup --yes --reason 'nightly cleanup'",
+        "lamp cleanup --leaks",
+        "lamp cleanup --leaks leak-1f3a9c02",
     ),
+    "scan": ("lamp scan", "lamp scan --json"),
     "approve": (
         "lamp approve",
         "lamp approve ap-4k9d",

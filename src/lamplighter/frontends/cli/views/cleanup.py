@@ -11,6 +11,7 @@ from lamplighter.frontends.cli.views.endings import survivor
 from lamplighter.frontends.cli.views.sessions import verdict
 
 _TITLES = ("verdict", "quiet for", "memory", "procs", "id", "name", "why")
+_LEAKS = ("leak", "age", "memory", "procs", "id", "name", "why")
 _RIGHT = ("quiet for", "memory", "procs")
 _LISTED = 10
 _STYLES = {"ended": "good", "skipped": "warn", "survived": "bad", "failed": "bad"}
@@ -20,13 +21,15 @@ def plan(result: dict[str, Any]) -> list[Block]:
     """What would go; the last line says how to make it so."""
     blocks: list[Block] = []
     if result["rows"]:
-        blocks.append(Table(_TITLES, [_cells(row) for row in result["rows"]], _RIGHT))
+        titles, right = (_LEAKS, ("age", *_RIGHT[1:])) if result.get("leaks") else (_TITLES, _RIGHT)
+        blocks.append(Table(titles, [_cells(row) for row in result["rows"]], right))
     blocks += left_out(result)
     if not result["rows"]:
-        return [*blocks, Line(f"nothing to clean up: nothing that may go matches {clean(result['selection'])}")]
+        nothing = "nothing that was left behind is" if result.get("leaks") else "nothing that may go matches"
+        return [*blocks, Line(f"nothing to clean up: {nothing} {clean(result['selection'])}")]
     return [
         *blocks,
-        Line(_total(result["sums"]), " would go; within ten minutes: ", (_command(result), "strong")),
+        Line(_total(result), " would go; within ten minutes: ", (_command(result), "strong")),
     ]
 
 
@@ -46,9 +49,10 @@ def _command(result: dict[str, Any]) -> str:
     return f"lamp cleanup --apply {clean(result['plan'])}"
 
 
-def _total(sums: dict[str, Any], sessions: str = "sessions") -> str:
+def _total(result: dict[str, Any], sessions: str = "sessions") -> str:
+    sums, row = result["sums"], "leak" if result.get("leaks") else "session"
     processes = counted(sums["processes"], "process", "processes")
-    return f"{counted(sums[sessions], 'session')}, {processes}, {size(sums['memory'])}"
+    return f"{counted(sums[sessions], row)}, {processes}, {size(sums['memory'])}"
 
 
 def left_out(result: dict[str, Any]) -> list[Block]:
@@ -84,5 +88,5 @@ def sums(result: dict[str, Any]) -> list[Block]:
     """The last line of an apply."""
     counts = result["sums"]
     rest = [f"{counts[name]} {name}" for name in ("skipped", "survived", "failed") if counts[name]]
-    text = "; ".join([f"ended {_total(counts, 'ended')}", *rest])
+    text = "; ".join([f"ended {_total(result, 'ended')}", *rest])
     return [Line((text, "bad" if counts["survived"] or counts["failed"] else "strong"))]

@@ -1,0 +1,89 @@
+"""What an agent leaves on a machine: marks in the environment of what it starts, the shape of its tools' shells, its files.
+
+Knows no process: it says what to look for, and what was written down about whom. Each agent's module has its own, which is
+imported on use. Environments hold live tokens: of what is read here only the variables that are named count.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+TRACES: dict[str, str] = {
+    "claude": "lamplighter.agents.claude:TRACES",
+    "codex": "lamplighter.agents.codex:TRACES",
+    "gemini": "lamplighter.agents.gemini:TRACES",
+    "opencode": "lamplighter.agents.opencode:TRACES",
+    "kiro": "lamplighter.agents.kiro:TRACES",
+    "qwen": "lamplighter.agents.qwen:TRACES",
+    "copilot": "lamplighter.agents.copilot:TRACES",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What an agent wrote down about a process of its own: in which session it is, and by which pid and start time it is known.
+    `start` is in clock ticks since boot, None where the agent does not say. `beside` are other files of the same process."""
+
+    path: str
+    session: str
+    pid: int
+    start: int | None
+    beside: tuple[str, ...] = ()
+
+
+Registry = Callable[[str, Mapping[str, str]], Iterator[Entry]]
+"""From a home folder and an environment (VARIABLES) to what is on record there, of this machine alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Variables of three kinds: `sessions` name the session, `pids` the agent's process, `plain` ones only say which agent.
+    `shell` matches the command line of a shell that a tool runs in; `output` the path of a file that only the agent reads.
+    `daemon` are words of the command line of a process that the agent leaves running for later."""
+
+    agent: str
+    sessions: tuple[str, ...] = ()
+    pids: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    shell: re.Pattern[str] | None = None
+    output: re.Pattern[str] | None = None
+    daemon: tuple[str, ...] = ()
+    registry: Registry | None = None
+    variables: tuple[str, ...] = ()
+    """What says where its registry is, beside HOME."""
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return (*self.pids, *self.sessions, *self.plain)
+
+    def is_daemon(self, words: list[str]) -> bool:
+        return bool(self.daemon) and all(word in words for word in self.daemon)
+
+
+def traces_of(agent: str) -> Traces | None:
+    """What is known of an agent's traces; None for one that leaves none that we know."""
+    where = TRACES.get(agent)
+    if where is None:
+        return None
+    module, _, attribute = where.partition(":")
+    found = getattr(import_module(module), attribute)
+    assert isinstance(found, Traces)
+    return found
+
+
+def all_traces() -> tuple[Traces, ...]:
+    return tuple(found for agent in TRACES if (found := traces_of(agent)) is not None)
+
+
+def here() -> str:
+    """This machine and its numbering of processes, as some agents write them down: a home folder may be shared."""
+    try:
+        with open("/etc/machine-id") as file:
+            machine = file.read().strip()
+    except OSError:
+        machine = ""
+    return f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"

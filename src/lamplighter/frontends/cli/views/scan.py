@@ -1,0 +1,105 @@
+"""What a scan found: what was left behind, by dead session; the agents that nobody manages; and what to do about both."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.text import ago, clean, counted, size
+
+_STYLES = {"certain": "bad", "likely": "warn"}
+_WIDTH = 72
+_LISTED = 12
+
+
+def scanned(result: dict[str, Any]) -> list[Block]:
+    """The sum first, then each leak with its reasons, then who is alive, then the next command."""
+    now, leaks = time.time(), result["leaks"]
+    with_processes = [leak for leak in leaks if leak["processes"]]
+    blocks: list[Block] = [_sum(result)]
+    for leak in with_processes:
+        blocks += [Line(), *_leak(leak, now)]
+    files = [file for leak in leaks if not leak["processes"] for file in leak["files"]]
+    if files:
+        blocks += [Line(), Line(f"{counted(len(files), 'file')} of dead processes: ", (_files(files), "dim"))]
+    if result["agents"]:
+        blocks += [Line(), Line(("alive, and nobody manages them", "strong"))]
+        blocks += [_agent(agent, now) for agent in result["agents"]]
+    return [*blocks, *_next(result)]
+
+
+def _sum(result: dict[str, Any]) -> Line:
+    sums = result["sums"]
+    if not sums["processes"]:
+        return Line(("nothing was left behind", "good"), f" among {counted(result['seen'], 'process', 'processes')}")
+    hold = "holds" if sums["processes"] == 1 else "hold"
+    processes = counted(sums["processes"], "process", "processes")
+    return Line(
+        (f"{processes} of {counted(sums['sessions'], 'dead session')} {hold} {size(sums['memory'])}", "strong"),
+        f"  ({sums['certain']} certain, {sums['likely']} likely)",
+    )
+
+
+def _leak(leak: dict[str, Any], now: float) -> list[Block]:
+    head = f" {clean(leak['name'])}: {counted(len(leak['processes']), 'process', 'processes')}, {size(leak['memory'])}"
+    blocks: list[Block] = [
+        Line(
+            (f"{clean(leak['certainty']):<7}", _STYLES.get(leak["certainty"], "")),
+            head,
+            (f"  {clean(leak['id'])}", "dim"),
+        )
+    ]
+    for each in leak["processes"][:_LISTED]:
+        blocks.append(_process(each, now))
+    more = len(leak["processes"]) - _LISTED
+    if more > 0:
+        blocks.append(
+            Line((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
+        )
+    doubts = [reason for reason in leak["why"] if reason.startswith("but ")]
+    blocks.append(Line(("        because ", "dim"), clean("; ".join(one for one in leak["why"] if one not in doubts))))
+    blocks += [Line(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
+    if leak["files"]:
+        blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}: ", "dim"), _files(leak["files"])))
+    return blocks
+
+
+def _process(each: dict[str, Any], now: float) -> Line:
+    command = clean(each["command"])
+    shown = command if len(command) <= _WIDTH else command[: _WIDTH - 1] + "…"
+    kind = "" if each["kind"] == "child" else clean(each["kind"])
+    return Line(f"  {each['pid']:>8}  {ago(each['since'], now):>8}  {size(each['memory']):>8}  {kind:<14}  ", shown)
+
+
+def _files(files: list[dict[str, Any]]) -> str:
+    shown = ", ".join(clean(file["path"]) for file in files[:3])
+    return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"
+
+
+def _agent(agent: dict[str, Any], now: float) -> Line:
+    where = (
+        f"in {clean(agent['tmux'])}"
+        if agent["tmux"]
+        else "at a terminal"
+        if agent["terminal"]
+        else "without a terminal"
+    )
+    held = f"{counted(agent['processes'], 'process', 'processes')}, {size(agent['memory'])}"
+    text = f"  {agent['pid']:>8}  {ago(agent['since'], now):>8}  {clean(agent['agent'])}, {held}, {where}, {clean(agent['cwd'])}"
+    return Line(text)
+
+
+def _next(result: dict[str, Any]) -> list[Block]:
+    """What a person would do now."""
+    sums, blocks = result["sums"], list[Block]()
+    certain = any(leak["certainty"] == "certain" for leak in result["leaks"])
+    likely = next((leak["id"] for leak in result["leaks"] if leak["certainty"] == "likely"), None)
+    if certain:
+        blocks.append(Line("to end what is certain: ", ("lamp cleanup --leaks", "strong"), " (a plan first)"))
+    if likely:
+        blocks.append(Line("to end a likely one too: ", (f"lamp cleanup --leaks {clean(likely)}", "strong")))
+    tmux = next((agent["tmux"] for agent in result["agents"] if agent["tmux"]), None)
+    if tmux:
+        blocks.append(Line("to manage one: ", (f"lamp adopt {clean(tmux)}", "strong")))
+    return [Line(), *blocks] if blocks or sums["processes"] else []

@@ -1,0 +1,166 @@
+"""Looking at the machine: agents that nobody manages, and what agents that are gone left behind."""
+
+from __future__ import annotations
+
+import time
+
+from pydantic import Field
+
+from lamplighter.domain.leak import Certainty, Leak
+from lamplighter.drivers.tmux_server import Pane
+from lamplighter.lifecycle.scanning import Survey, Unmanaged
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Nothing, Result, operation
+from lamplighter.operations.views import moment
+
+
+class LeakedProcessView(Result):
+    pid: int
+    start: int = Field(
+        description="its start time in clock ticks since boot: with the pid it names the process for good"
+    )
+    kind: str = Field(
+        description="mcp server, tool shell, background job, agent daemon, agent, or child of one of these"
+    )
+    command: str
+    since: str = Field(description="when it was started")
+    memory: int = Field(description="bytes it holds, with its part of what it shares")
+    why: list[str] = Field(description="why it is believed to be left behind; nothing for a child")
+
+
+class LeakedFileView(Result):
+    path: str
+    what: str
+    pid: int = Field(description="the process that left it, and is gone")
+
+
+class LeakView(Result):
+    """What one dead session left behind."""
+
+    id: str = Field(description="what cleanup takes, with leaks")
+    name: str
+    agent: str = Field(description="which agent it came from; empty where that cannot be told")
+    session: str | None = Field(description="what that agent called its session, where that can be told")
+    certainty: str = Field(description="certain, or likely")
+    why: list[str]
+    since: str | None = Field(description="when the oldest of its processes was started")
+    memory: int
+    processes: list[LeakedProcessView]
+    files: list[LeakedFileView]
+
+
+class UnmanagedView(Result):
+    """A living agent in no session of Lamplighter."""
+
+    agent: str
+    pid: int
+    start: int
+    command: str
+    cwd: str
+    since: str
+    processes: int = Field(description="it and all that it started")
+    memory: int = Field(description="resident bytes of all of them")
+    terminal: bool = Field(description="whether it is at a terminal")
+    tmux: str | None = Field(description="the tmux session made by hand that it is in: adopt takes this")
+
+
+class ScanSums(Result):
+    processes: int = Field(description="that were left behind, certain and likely")
+    sessions: int = Field(description="dead sessions that they are of; at least one where that cannot be told")
+    memory: int
+    certain: int = Field(description="processes that are certain")
+    likely: int = Field(description="processes that are likely")
+    files: int
+    agents: int = Field(description="agents alive that nobody manages")
+
+
+class Scan(Result):
+    leaks: list[LeakView] = Field(description="certain ones first, then by memory")
+    agents: list[UnmanagedView]
+    sums: ScanSums
+    seen: int = Field(description="processes on the machine")
+    seconds: float = Field(description="how long the look took")
+
+
+@operation(command="scan", group="sessions")
+async def scan_host(call: Call, _: Nothing) -> Scan:
+    """Look at the whole machine, once: what agents that are gone left behind, and which agents nobody manages.
+
+    Of this user's processes: MCP servers, tool shells, background jobs and agent daemons whose agent is gone, agents that
+    finished and never exited, entries and sockets of dead processes; each with why it is believed to be one, how old it is and
+    what it holds, by dead session. Certain: the agent is proven dead, whoever started the process is gone, and nobody can speak
+    to it or hear it. Likely: it may be meant to go on. Nothing is changed, and nothing need ever have been started with us.
+    cleanup with leaks ends them; adopt takes a living one under management.
+    """
+    began = time.monotonic()
+    found = await call.app.leaks.look()
+    panes = await _panes(call) if found.agents else {}
+    return Scan(
+        leaks=[_leak(leak) for leak in found.leaks],
+        agents=[_unmanaged(agent, panes) for agent in found.agents],
+        sums=_sums(found),
+        seen=found.seen,
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+async def _panes(call: Call) -> dict[int, str]:
+    """The tmux session made by hand that a pane's process is of."""
+    made = await call.app.multiplexers.made_by_hand()
+    panes: list[tuple[Pane, str]] = [(pane, one.id) for one in made for pane in one.panes if not pane.dead]
+    return {pane.pid: name for pane, name in panes}
+
+
+def _sums(found: Survey) -> ScanSums:
+    processes = [(leak.certainty, each) for leak in found.leaks for each in leak.processes]
+    certain = sum(certainty is Certainty.CERTAIN for certainty, _ in processes)
+    return ScanSums(
+        processes=len(processes),
+        sessions=len({(leak.agent, leak.session) for leak in found.leaks if leak.processes}),
+        memory=sum(each.memory for _, each in processes),
+        certain=certain,
+        likely=len(processes) - certain,
+        files=sum(len(leak.files) for leak in found.leaks),
+        agents=len(found.agents),
+    )
+
+
+def _leak(leak: Leak) -> LeakView:
+    return LeakView(
+        id=leak.id,
+        name=leak.name,
+        agent=leak.agent,
+        session=leak.session,
+        certainty=leak.certainty.value,
+        why=list(leak.why),
+        since=moment(leak.since),
+        memory=leak.memory,
+        processes=[
+            LeakedProcessView(
+                pid=each.pid,
+                start=each.start,
+                kind=each.kind.value,
+                command=each.command,
+                since=moment(each.since) or "",
+                memory=each.memory,
+                why=list(each.why),
+            )
+            for each in leak.processes
+        ],
+        files=[LeakedFileView(path=each.path, what=each.what, pid=each.pid) for each in leak.files],
+    )
+
+
+def _unmanaged(agent: Unmanaged, panes: dict[int, str]) -> UnmanagedView:
+    return UnmanagedView(
+        agent=agent.agent,
+        pid=agent.pid,
+        start=agent.start,
+        command=agent.command,
+        cwd=agent.cwd,
+        since=moment(agent.since) or "",
+        processes=agent.processes,
+        memory=agent.memory,
+        terminal=agent.terminal,
+        tmux=next((panes[pid] for pid in agent.chain if pid in panes), None),
+    )
