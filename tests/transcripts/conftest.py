@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.transcript import Transcript, Where
+from lamplighter.agents.pages import TOOL, Message, page
+from lamplighter.agents.transcript import Transcript
+from lamplighter.agents.whereabouts import Where
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 START = 1772618400.0
@@ -51,3 +53,13 @@ def where(tmp_path: Path) -> Callable[..., Where]:
         return Where(**{**usual, **given})
 
     return make
+
+
+@pytest.fixture
+def messages() -> Callable[..., list[Message]]:
+    """What was said from a place on, without the tools."""
+
+    def get(path: str, agent: str = "claude", start: int = 0) -> list[Message]:
+        return [message for message in page(path, agent, start, 1 << 30).messages if message.role != TOOL]
+
+    return get

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.transcript import Where, find, messages, read
+from lamplighter.agents.pages import Message
+from lamplighter.agents.transcript import find, read
+from lamplighter.agents.whereabouts import Where
 
 START = 1772618400.0
 ONE, TWO, THREE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
@@ -23,7 +25,7 @@ def test_what_it_says(case: str, agent: str | None, golden: Callable[..., Any], 
     assert said(read(str(path), agent)) == expected
 
 
-def test_what_was_said_can_be_followed(golden: Callable[..., Any]) -> None:
+def test_what_was_said_can_be_followed(golden: Callable[..., Any], messages: Callable[..., list[Message]]) -> None:
     path, _ = golden("claude/finished")
     found = list(messages(str(path)))
     assert [message.text for message in found] == [

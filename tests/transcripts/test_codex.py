@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.transcript import Where, find, messages, read
+from lamplighter.agents.pages import Message
+from lamplighter.agents.transcript import find, read
+from lamplighter.agents.whereabouts import Where
 
 START = 1772618400.0
 ONE, TWO = (f"01a1de2b-0000-7000-8000-00000000000{digit}" for digit in "12")
@@ -23,9 +25,9 @@ def test_what_it_says(case: str, agent: str | None, golden: Callable[..., Any], 
     assert said(read(str(path), agent)) == expected
 
 
-def test_what_was_said_can_be_followed(golden: Callable[..., Any]) -> None:
+def test_what_was_said_can_be_followed(golden: Callable[..., Any], messages: Callable[..., list[Message]]) -> None:
     path, _ = golden("codex/killed")
-    assert [(message.role, message.text) for message in messages(str(path))] == [
+    assert [(message.role, message.text) for message in messages(str(path), "codex")] == [
         ("user", "Run the tests"),
         ("assistant", "Running them."),
     ]

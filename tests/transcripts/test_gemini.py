@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.transcript import Where, find, read
+from lamplighter.agents.transcript import find, read
+from lamplighter.agents.whereabouts import Where
 
 START = 1772618400.0
 

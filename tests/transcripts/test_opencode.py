@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.transcript import Where, find, read
+from lamplighter.agents.transcript import find, read
+from lamplighter.agents.whereabouts import Where
 
 _TABLES = """
 CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT,

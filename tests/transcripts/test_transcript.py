@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from lamplighter.agents import journal, transcript
 from lamplighter.agents.conversation import Course
-from lamplighter.agents.transcript import READERS, format_of, messages, read
+from lamplighter.agents.pages import Message
+from lamplighter.agents.transcript import READERS, format_of, read
 
 
 def _user(text: str, number: int = 0) -> str:
@@ -29,7 +30,7 @@ def _assistant(text: str, number: int = 0) -> str:
     return json.dumps({"parentUuid": None, "uuid": f"a{number}", "type": "assistant", "message": message}) + "\n"
 
 
-def test_only_a_regular_file_of_this_user_is_opened(tmp_path: Path) -> None:
+def test_only_a_regular_file_of_this_user_is_opened(tmp_path: Path, messages: Callable[..., list[Message]]) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "device").symlink_to("/dev/zero")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -74,7 +75,9 @@ def test_what_is_none_is_none(tmp_path: Path, data: bytes) -> None:
         assert read(str(tmp_path / "x.jsonl"), agent) is None
 
 
-def test_a_line_of_fifty_megabytes_is_passed_over_and_not_kept(tmp_path: Path) -> None:
+def test_a_line_of_fifty_megabytes_is_passed_over_and_not_kept(
+    tmp_path: Path, messages: Callable[..., list[Message]]
+) -> None:
     path = tmp_path / "x.jsonl"
     with open(path, "w") as file:
         file.write(_user("Look at this picture", 1) + _assistant("I see it", 1))
@@ -122,7 +125,7 @@ def test_of_a_very_long_one_the_end_is_read(tmp_path: Path) -> None:
     assert found.conversation == "s"
 
 
-def test_one_that_grows_is_read_as_far_as_it_was(tmp_path: Path) -> None:
+def test_one_that_grows_is_read_as_far_as_it_was(tmp_path: Path, messages: Callable[..., list[Message]]) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(_user("one", 1) + _user("two", 2)[:40])
     seen = list(messages(str(path)))

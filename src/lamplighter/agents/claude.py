@@ -27,7 +27,8 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Entry, Traces, here
-from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
+from lamplighter.agents.transcript import Format
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -64,20 +65,34 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_
            "cache_written": "cache_creation_input_tokens"}  # fmt: skip
 
 
-def find(where: Where) -> str | None:
-    roots = [where.named("CLAUDE_CONFIG_DIR") or f"{where.own_home}/.claude", f"{where.own_home}/.config/claude"]
-    folders = [place for root in roots for cwd in where.folders for place in _folders(f"{root}/projects", cwd)]
-    named = [where.conversation, *(_of_process(roots[0], pid, where) for pid in where.pids)]
-    named += [after_option(where.command, "--session-id"), after_option(where.command, "--resume", "-r")]
-    for conversation in named:
-        if conversation and _ID.fullmatch(conversation) and "--fork-session" not in where.command:
-            paths = (f"{folder}/{conversation}.jsonl" for folder in folders)
+def named(where: Where) -> Seen | None:
+    """What the process itself says goes before all: `/clear` and `/resume` put it into another conversation."""
+    now = next((found for pid in where.pids if (found := _of_process(pid, where))), None)
+    given = [now, where.conversation]
+    if "--fork-session" not in where.command:
+        given += [after_option(where.command, "--session-id"), after_option(where.command, "--resume", "-r")]
+    for conversation in given:
+        if conversation and _ID.fullmatch(conversation):
+            paths = (f"{folder}/{conversation}.jsonl" for folder in _places(where))
             path = next((path for path in paths if os.path.isfile(path)), None)
-            if path:
-                return path
-    recent = [found for folder in folders for found in listed(folder) if found[1] >= where.started_at - 2]
-    candidates = (_candidate(path, changed, where) for path, changed in recent)
-    return chosen((candidate for candidate in candidates if candidate is not None), where)
+            if path or conversation == now:
+                return Seen(conversation, path)
+    return None
+
+
+def candidates(where: Where) -> Iterator[Candidate]:
+    for folder in _places(where):
+        for path, changed in listed(folder):
+            if changed >= where.started_at - 2 and (found := _candidate(path, changed, where)) is not None:
+                yield found
+
+
+def _roots(where: Where) -> list[str]:
+    return [where.named("CLAUDE_CONFIG_DIR") or f"{where.own_home}/.claude", f"{where.own_home}/.config/claude"]
+
+
+def _places(where: Where) -> list[str]:
+    return [place for root in _roots(where) for cwd in where.folders for place in _folders(f"{root}/projects", cwd)]
 
 
 def _folders(projects: str, cwd: str) -> list[str]:
@@ -92,16 +107,19 @@ def _folders(projects: str, cwd: str) -> list[str]:
     return [f"{projects}/{each}" for each in found if each.startswith(name[:_LONGEST_FOLDER])]
 
 
-def _of_process(root: str, pid: int, where: Where) -> str | None:
-    """What one that was killed has left: which conversation its process was in. One from before the session is of another
-    process with this number."""
-    file = journal.open_own(f"{root}/sessions/{pid}.json")
+def _of_process(pid: int, where: Where) -> str | None:
+    """Which conversation its process is in, or was in when it was killed. One from before the session, or with another start
+    time, is of another process that had this number."""
+    file = journal.open_own(f"{_roots(where)[0]}/sessions/{pid}.json")
     if file is None:
         return None
     with file:
         if os.fstat(file.fileno()).st_mtime < where.started_at - 2:
             return None
         said = journal.parse(file.read(journal.HEAD)) or {}
+    start, known = str(said.get("procStart", "")), where.starts.get(pid)
+    if known is not None and start.isdigit() and int(start) != known:
+        return None
     return words(said.get("sessionId")) if words(said.get("cwd")) in where.folders else None
 
 
@@ -114,7 +132,18 @@ def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
         documents = journal.head(file)
     folder = next((words(document["cwd"]) for document in documents if document.get("cwd")), where.cwd)
     begun = next((at for document in documents if (at := moment(document.get("timestamp"))) is not None), changed)
-    return Candidate(path, begun, changed) if folder in where.folders else None
+    if folder not in where.folders:
+        return None
+    return Candidate(path, name_of(path), begun, changed, asked(documents, steps))
+
+
+def name_of(path: str) -> str:
+    return os.path.basename(path).removesuffix(".jsonl")
+
+
+def announced(document: dict[str, Any]) -> str:
+    """What its stream-json output says on each line."""
+    return words(document.get("session_id")) if words(document.get("type")) in ("system", "assistant", "result") else ""
 
 
 def recognises(document: dict[str, Any]) -> bool:
@@ -159,6 +188,18 @@ def _assistant(document: dict[str, Any]) -> Iterator[Step]:
     for block in blocks:
         if block.get("type") == "tool_use":
             yield from _tool(block, aside)
+    if not aside:
+        yield from _stop(document, message, blocks)
+
+
+def _stop(document: dict[str, Any], message: dict[str, Any], blocks: list[dict[str, Any]]) -> Iterator[Step]:
+    """Each block of a message is written by itself; the one with the text is the last of a turn."""
+    text = "\n".join(words(block.get("text")) for block in blocks if block.get("type") == "text")
+    reason = message.get("stop_reason")
+    if document.get("isApiErrorMessage"):
+        yield Stopped("failed", text)
+    elif text and reason != "tool_use" and not any(block.get("type") == "tool_use" for block in blocks):
+        yield Stopped(sure=reason is not None)
 
 
 def _tool(block: dict[str, Any], aside: bool) -> Iterator[Step]:
@@ -200,7 +241,7 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
     """What a person asked, without what the program has put around it."""
     text = shortened(_REMINDER.sub("", text).strip())
     if text.startswith(_INTERRUPTED):
-        yield Stopped()
+        yield Stopped("interrupted")
     command = _COMMAND.search(text)
     if command and text.startswith("<command-"):
         given = _ARGUMENTS.search(text)
@@ -209,7 +250,7 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
         yield Said(USER, text, moment(document.get("timestamp")), words(document.get("uuid")) or None)
 
 
-TRANSCRIPTS = Format("claude", find, recognises, steps)
+TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps)
 TELLING = Telling(
     variables=("CLAUDE_CODE_SESSION_ID",), options=("--session-id", "--resume", "-r"), anew=("--fork-session",)
 )

@@ -25,7 +25,8 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
-from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
+from lamplighter.agents.transcript import Format
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -52,17 +53,35 @@ _ABOUT = ("cmd", "command", "path", "query", "description")
 _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached_input_tokens"}
 
 
-def find(where: Where) -> str | None:
-    sessions = f"{where.named('CODEX_HOME') or where.own_home + '/.codex'}/sessions"
-    recent = [found for day in _days(sessions) for found in listed(day, "rollout-") if found[1] >= where.started_at - 2]
-    recent = sorted(recent, key=lambda file: file[1], reverse=True)[:_MOST_LOOKED_AT]
-    named = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
-    named = [where.conversation] if where.conversation else named
-    for path, _ in recent:
-        if any(path.endswith(f"-{conversation}.jsonl") for conversation in named):
-            return path
-    candidates = (_candidate(path, changed, where) for path, changed in recent)
-    return chosen((candidate for candidate in candidates if candidate is not None), where)
+def named(where: Where) -> Seen | None:
+    """What its process has open goes before all, when that is one of this folder's alone: its own daemon serves several."""
+    sessions = _sessions(where)
+    held = {path for pid in where.pids for path in open_files(pid, f"{sessions}/")}
+    own = [one for path in sorted(held) if (one := _candidate(path, where.ended_at, where)) is not None]
+    if len(own) == 1:
+        return Seen(own[0].conversation, own[0].path)
+    given = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
+    given = [where.conversation] if where.conversation else given
+    for path, _ in _recent(where) if given else ():
+        if any(path.endswith(f"-{conversation}.jsonl") for conversation in given):
+            return Seen(name_of(path), path)
+    return None
+
+
+def candidates(where: Where) -> Iterator[Candidate]:
+    for path, changed in _recent(where):
+        if (found := _candidate(path, changed, where)) is not None:
+            yield found
+
+
+def _sessions(where: Where) -> str:
+    return f"{where.named('CODEX_HOME') or where.own_home + '/.codex'}/sessions"
+
+
+def _recent(where: Where) -> list[tuple[str, float]]:
+    days = _days(_sessions(where))
+    recent = [found for day in days for found in listed(day, "rollout-") if found[1] >= where.started_at - 2]
+    return sorted(recent, key=lambda file: file[1], reverse=True)[:_MOST_LOOKED_AT]
 
 
 def _days(sessions: str) -> Iterator[str]:
@@ -90,12 +109,22 @@ def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
     if file is None:
         return None
     with file:
-        first = next(iter(journal.entries(file, 0, journal.HEAD)), None)
-    document = first.document if first else {}
+        documents = journal.head(file)
+    document = documents[0] if documents else {}
     meta = mapping(document.get("payload"))
     if words(meta.get("cwd")) not in where.folders or isinstance(meta.get("source"), dict):
         return None
-    return Candidate(path, moment(meta.get("timestamp")) or moment(document.get("timestamp")) or changed, changed)
+    begun = moment(meta.get("timestamp")) or moment(document.get("timestamp")) or changed
+    return Candidate(path, name_of(path), begun, changed, asked(documents, steps))
+
+
+def name_of(path: str) -> str:
+    return os.path.basename(path).removesuffix(".jsonl")[-36:]
+
+
+def announced(document: dict[str, Any]) -> str:
+    """The first event of `exec --json`."""
+    return words(document.get("thread_id")) if document.get("type") == "thread.started" else ""
 
 
 def recognises(document: dict[str, Any]) -> bool:
@@ -158,7 +187,7 @@ def _event(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
             yield from _completed(mapping(payload.get("item")), at)
         case "task_complete" | "turn_aborted" | "turn_complete":
             yield Said(ASSISTANT, words(payload.get("last_agent_message")), at)
-            yield Stopped()
+            yield Stopped("interrupted" if payload.get("type") == "turn_aborted" else "done")
         case "token_count":
             total = mapping(mapping(payload.get("info")).get("total_token_usage"))
             yield Used({kind: count(total.get(key)) for kind, key in _TOKENS.items()})
@@ -185,7 +214,7 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
             return
 
 
-TRANSCRIPTS = Format("codex", find, recognises, steps)
+TRANSCRIPTS = Format("codex", named, candidates, name_of, announced, recognises, steps)
 TELLING = Telling(
     variables=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
     options=("resume",),

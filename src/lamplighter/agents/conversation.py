@@ -48,7 +48,12 @@ class Finished(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The turn is over: no tool is at work any more."""
+    """The turn is over: no tool is at work any more. `how`: done, interrupted or failed; `text` is said in place of an answer.
+    Not `sure`: the entry alone does not tell whether a tool comes after it, so it counts once the agent is at rest."""
+
+    how: str = "done"
+    text: str = ""
+    sure: bool = True
 
 
 class Edited(NamedTuple):
@@ -203,9 +208,9 @@ class Course:
         self.running.clear()
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     """How it begins and how it ends, when it is very long."""
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= most:
         return text
-    half = LONGEST_TEXT // 2 - 10
+    half = most // 2 - 10
     return f"{text[:half]}\n[…]\n{text[-half:]}"

@@ -31,7 +31,8 @@ from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
-from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
+from lamplighter.agents.transcript import Format, Transcript, told
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -48,19 +49,27 @@ _NOT_A_REQUEST = ("<session_context>", "<system-reminder>", "<hook_context>", "T
 _TOKENS = {"input": "input", "output": "output", "cached": "cached"}
 
 
-def find(where: Where) -> str | None:
+def named(where: Where) -> Seen | None:
+    given = where.conversation or after_option(where.command, "--session-id", "--resume", "-r") or ""
+    if len(given) >= 8:
+        for path, _ in _recent(where):
+            if os.path.basename(path).partition(".")[0].endswith(f"-{given[:8]}"):
+                return Seen(name_of(path) or given, path)
+    return None
+
+
+def candidates(where: Where) -> Iterator[Candidate]:
+    for path, changed in _recent(where):
+        if (found := _candidate(path, changed)) is not None:
+            yield found
+
+
+def _recent(where: Where) -> list[tuple[str, float]]:
     root = f"{where.named('GEMINI_CLI_HOME') or where.own_home}/.gemini"
     recent: list[tuple[str, float]] = []
     for folder in _folders(root, where):
         recent += listed(f"{folder}/chats", "session-") + listed(f"{folder}/chats", "session-", ".json")
-    recent = [found for found in recent if found[1] >= where.started_at - 2]
-    named = where.conversation or after_option(where.command, "--session-id", "--resume", "-r") or ""
-    if len(named) >= 8:
-        for path, _ in recent:
-            if os.path.basename(path).partition(".")[0].endswith(f"-{named[:8]}"):
-                return path
-    candidates = (_candidate(path, changed) for path, changed in recent)
-    return chosen((candidate for candidate in candidates if candidate is not None), where)
+    return [found for found in recent if found[1] >= where.started_at - 2]
 
 
 def _folders(root: str, where: Where) -> list[str]:
@@ -95,7 +104,22 @@ def _candidate(path: str, changed: float) -> Candidate | None:
     if any(document.get("kind") == "subagent" for document in documents[:1]):
         return None
     begun = next((at for document in documents if (at := moment(document.get("startTime"))) is not None), changed)
-    return Candidate(path, begun, changed)
+    return Candidate(path, name_of(path), begun, changed, asked(documents, steps))
+
+
+def name_of(path: str) -> str:
+    """What its first entry says; the file's name has the beginning of it alone."""
+    file = journal.open_own(path)
+    if file is None:
+        return ""
+    with file:
+        documents = journal.head(file)
+    return words(documents[0].get("sessionId")) if documents else ""
+
+
+def announced(document: dict[str, Any]) -> str:
+    """The first event of `-o stream-json`."""
+    return words(document.get("session_id")) if document.get("type") == "init" else ""
 
 
 def recognises(document: dict[str, Any]) -> bool:
@@ -122,9 +146,13 @@ def steps(document: dict[str, Any]) -> Iterator[Step]:
             yield Used({kind: count(tokens.get(key)) for kind, key in _TOKENS.items()}, name or "?")
             for call in mappings(document.get("toolCalls")):
                 yield from _tool(call)
-        case "info" | "error":
+            if _text(document.get("content")) and not mappings(document.get("toolCalls")):
+                yield Stopped(sure=False)  # its tools are written down when they are done
+        case "info" | "error" as kind:
             if "cancelled" in _text(document.get("content")).lower():
-                yield Stopped()
+                yield Stopped("interrupted")
+            elif kind == "error":
+                yield Stopped("failed", _text(document.get("content")), sure=False)
         case _:
             return
 
@@ -166,7 +194,7 @@ def read(path: str) -> Transcript | None:
     return told("gemini", path, course, at_least=False)
 
 
-TRANSCRIPTS = Format("gemini", find, recognises, steps, read)
+TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read)
 TELLING = Telling(variables=("GEMINI_SESSION_ID",), options=("--session-id", "--resume", "-r"))
 
 # Without a person to trust the folder it would refuse to work there at all; what it may do in it is asked as ever.

@@ -26,13 +26,15 @@ from lamplighter.agents.conversation import (
     Planned,
     Said,
     Step,
+    Stopped,
     Used,
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
-from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
+from lamplighter.agents.transcript import Format, Moved, Transcript, told
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -58,26 +60,52 @@ _PARTS = (
     " (SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT ?) m"
     " LEFT JOIN part p ON p.message_id = m.id AND length(p.data) <= ? ORDER BY m.time_created, m.id, p.id"
 )
+_FIRST = (
+    "SELECT p.data FROM part p JOIN message m ON m.id = p.message_id WHERE p.session_id = ?"
+    " AND json_extract(m.data, '$.role') = 'user' AND json_extract(p.data, '$.type') = 'text' ORDER BY p.rowid LIMIT 1"
+)
+_AFTER = (
+    "SELECT p.rowid AS place, m.id AS message, m.data AS said, CASE WHEN length(p.data) <= ? THEN p.data END AS part,"
+    " m.time_created AS at FROM part p JOIN message m ON m.id = p.message_id WHERE p.session_id = ? AND p.rowid > ?"
+    " ORDER BY p.rowid"
+)
+_LAST = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 20"
 
 
-def find(where: Where) -> str | None:
-    place = f"{where.named('XDG_DATA_HOME') or where.own_home + '/.local/share'}/opencode/opencode.db"
+def _place(where: Where) -> str:
+    return f"{where.named('XDG_DATA_HOME') or where.own_home + '/.local/share'}/opencode/opencode.db"
+
+
+def named(where: Where) -> Seen | None:
+    given = where.conversation or after_option(where.command, "--session", "-s")
+    return Seen(given, f"{_place(where)}#{given}") if given and journal.is_own(_place(where)) else None
+
+
+def candidates(where: Where) -> list[Candidate]:
+    place, found = _place(where), list[Candidate]()
     database = _open(place)
     if database is None:
-        return None
-    named = where.conversation or after_option(where.command, "--session", "-s")
-    if named:
-        return f"{place}#{named}"
-    found: list[Candidate] = []
+        return []
     with closing(database):
         try:
             for cwd in where.folders:
-                for row in database.execute(_CANDIDATES, (cwd, int((where.started_at - 2) * 1000))):
-                    begun, changed = moment(row["time_created"]), moment(row["time_updated"])
-                    found.append(Candidate(f"{place}#{row['id']}", begun or 0.0, changed or 0.0))
+                for row in database.execute(_CANDIDATES, (cwd, int((where.started_at - 2) * 1000))).fetchall():
+                    name, begun, changed = words(row["id"]), moment(row["time_created"]), moment(row["time_updated"])
+                    asked = next(iter(database.execute(_FIRST, (name,))), None)
+                    text = words(_document(asked["data"]).get("text")).strip() if asked else ""
+                    found.append(Candidate(f"{place}#{name}", name, begun or 0.0, changed or 0.0, text))
         except sqlite3.Error:
-            return None
-    return chosen(found, where)
+            return []
+    return found
+
+
+def name_of(path: str) -> str:
+    return path.rpartition("#")[2]
+
+
+def announced(document: dict[str, Any]) -> str:
+    """What each event of `run --format json` says."""
+    return words(document.get("sessionID")) if "type" in document else ""
 
 
 def read(path: str) -> Transcript | None:
@@ -111,6 +139,71 @@ def _followed(database: sqlite3.Connection, session: dict[str, Any]) -> tuple[Co
         seen.add(words(row["message"]))
         course.follow(_steps(words(row["message"]), message, part, moment(row["at"])))
     return course, len(seen) >= _MOST_MESSAGES
+
+
+# -- going on from a row
+
+
+def stream(path: str, start: int, ended: bool) -> Iterator[Moved]:
+    """What was said after a row, up to the first row that is still being written. Rows of an agent that has ended stay as they
+    are."""
+    place, _, name = path.rpartition("#")
+    database = _open(place)
+    if database is None:
+        return
+    with closing(database):
+        try:
+            last = [(words(row["id"]), _document(row["data"])) for row in database.execute(_LAST, (name,))]
+            rows = database.execute(_AFTER, (_LONGEST_PART, name, start)).fetchall()
+        except sqlite3.Error:
+            return
+    newest = next((message for message, said in last if said.get("role") == ASSISTANT), "")
+    ends = {words(row["message"]): row["place"] for row in rows}
+    for row in rows:
+        message, said, part = words(row["message"]), _document(row["said"]), _document(row["part"])
+        if not (ended or message != newest or _written(said, part)):
+            return
+        for step in _steps(message, said, part, moment(row["at"])):
+            yield Moved(step, row["place"])
+        if ends[message] == row["place"]:
+            yield from (Moved(step, row["place"]) for step in _stop(said))
+    if last and last[0][0] not in ends:  # it failed before it had said anything
+        yield from (Moved(step, rows[-1]["place"] if rows else start) for step in _stop(last[0][1]))
+
+
+def _written(said: dict[str, Any], part: dict[str, Any]) -> bool:
+    if said.get("role") != ASSISTANT or mapping(said.get("time")).get("completed"):
+        return True
+    if part.get("type") == "text":
+        return bool(mapping(part.get("time")).get("end"))
+    return part.get("type") != "tool" or mapping(part.get("state")).get("status") != "pending"
+
+
+def _stop(said: dict[str, Any]) -> Iterator[Step]:
+    error = mapping(said.get("error"))
+    if said.get("role") != ASSISTANT:
+        return
+    if error:
+        words_of = words(mapping(error.get("data")).get("message"))
+        interrupted = error.get("name") == "MessageAbortedError"
+        yield Stopped("interrupted") if interrupted else Stopped("failed", words_of or words(error.get("name")))
+    elif mapping(said.get("time")).get("completed") and said.get("finish") not in (None, "tool-calls", "unknown"):
+        yield Stopped()
+
+
+def tokens(path: str) -> dict[str, int]:
+    """What the whole conversation has used so far, as its own row says."""
+    place, _, name = path.rpartition("#")
+    database = _open(place)
+    if database is None:
+        return {}
+    with closing(database):
+        try:
+            row = database.execute("SELECT * FROM session WHERE id = ?", (name,)).fetchone()
+        except sqlite3.Error:
+            return {}
+    found = {kind: count(dict(row).get(column)) for kind, column in _TOKENS.items()} if row else {}
+    return {kind: number for kind, number in found.items() if number}
 
 
 def _document(value: Any) -> dict[str, Any]:
@@ -186,7 +279,7 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
     return iter(())
 
 
-TRANSCRIPTS = Format("opencode", find, _never, _nothing, read)
+TRANSCRIPTS = Format("opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens)
 TELLING = Telling(
     processes=("OPENCODE_PID",), options=("--session", "-s"), anew=("--fork",), form=r"ses_[0-9A-Za-z]{1,100}"
 )

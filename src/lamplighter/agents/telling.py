@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from lamplighter.agents.transcript import after_option
+from lamplighter.agents.whereabouts import after_option
 
 TELLING: dict[str, str] = {
     "claude": "lamplighter.agents.claude:TELLING",

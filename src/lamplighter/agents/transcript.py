@@ -5,14 +5,14 @@ Knows no format: each agent's module does, and is imported on use. Everything he
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
 from lamplighter.agents import journal
 from lamplighter.agents.conversation import ASSISTANT, USER, Course, Named, Said, Step
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, chosen
 
 READERS: dict[str, str] = {
     "claude": "lamplighter.agents.claude:TRANSCRIPTS",
@@ -22,8 +22,13 @@ READERS: dict[str, str] = {
 }
 VARIABLES = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME")
 """Of an agent's environment: what says where it keeps its transcripts. None of them is a secret."""
-_SLACK = 2.0
-_MOST_FILES = 2000
+
+
+class Moved(NamedTuple):
+    """A step, or nothing that anybody said, and the place to go on from after it."""
+
+    step: Step | None
+    next: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,62 +53,22 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """A conversation to be found: the folder and the time that it ran in. `environment` is the agent's own, as far as it is
-    known (VARIABLES say enough); `pids` are the agent's processes; `conversation` is what the agent itself calls it."""
-
-    home: str
-    cwd: str
-    started_at: float
-    ended_at: float
-    command: Sequence[str] = ()
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    pids: Sequence[int] = ()
-    conversation: str | None = None
-
-    def named(self, variable: str) -> str | None:
-        """What a variable says: on the command line (`env NAME=VALUE agent`), or in the environment."""
-        start = f"{variable}="
-        given = (word[len(start) :] for word in self.command[:20] if word.startswith(start))
-        return next(given, None) or self.environment.get(variable) or None
-
-    @property
-    def own_home(self) -> str:
-        return self.named("HOME") or self.home
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folder by the name that it was given, and by its real one, which is what most agents go by."""
-        return tuple(dict.fromkeys((self.cwd, os.path.realpath(self.cwd))))
-
-
-class Candidate(NamedTuple):
-    """A transcript that may be the one: when it began and when it was last written to."""
-
-    path: str
-    begun: float
-    changed: float
-
-
-class Message(NamedTuple):
-    """One message of a transcript. `next` is where to go on reading from."""
-
-    role: str
-    text: str
-    at: float | None
-    next: int
-
-
-@dataclass(frozen=True, slots=True)
 class Format:
-    """How one agent keeps its transcripts: where, how an entry of its is known from others', what an entry says. `read` is for
-    what is no file of lines."""
+    """How one agent keeps its transcripts. `named`: the conversation that its processes, its name or its command line tell of;
+    `candidates`: those that may be the one where nothing does; `name_of`: what the agent calls the one at a path; `announced`:
+    what a line of its machine-readable output calls it, or ""; `recognises`: whether an entry is its; `steps`: what one says.
+    `read`, `stream` and `tokens` are for what is no file of lines."""
 
     agent: str
-    find: Callable[[Where], str | None]
+    named: Callable[[Where], Seen | None]
+    candidates: Callable[[Where], Iterable[Candidate]]
+    name_of: Callable[[str], str]
+    announced: Callable[[dict[str, Any]], str]
     recognises: Callable[[dict[str, Any]], bool]
     steps: Callable[[dict[str, Any]], Iterable[Step]]
     read: Callable[[str], Transcript | None] | None = None
+    stream: Callable[[str, int, bool], Iterable[Moved]] | None = None
+    tokens: Callable[[str], dict[str, int]] | None = None
 
 
 def format_of(agent: str) -> Format | None:
@@ -116,17 +81,23 @@ def format_of(agent: str) -> Format | None:
 def find(agent: str, where: Where) -> str | None:
     """Where the agent keeps the transcript of a conversation; None when there is none, or it keeps none that we can read."""
     known = format_of(agent)
+    if known is None:
+        return None
     try:
-        return known.find(where) if known else None
+        found = known.named(where)
+        if found is not None and found.path is not None:
+            return found.path
+        best = chosen(known.candidates(where), where)
     except (OSError, ValueError):  # a folder that goes away meanwhile, a path with a NUL
         return None
+    return best.path if best else None
 
 
 def read(path: str, agent: str | None = None) -> Transcript | None:
     """What a transcript says. None when it is no regular file of this user, or in no form that is known. Without an agent's name
     the form is found out."""
     known = format_of(agent) if agent else None
-    for form in (known,) if known else _formats():
+    for form in (known,) if known else formats():
         if form.read is not None and (whole := form.read(path)) is not None:
             return whole
     file = journal.open_own(path)
@@ -134,30 +105,17 @@ def read(path: str, agent: str | None = None) -> Transcript | None:
         return None
     with file:
         try:
-            form = _recognised(file, (known,) if known else _formats())
+            form = recognised(file, (known,) if known else formats())
             return None if form is None else _read(form, file, path)
         except OSError:
             return None
 
 
-def messages(path: str, agent: str | None = None, start: int = 0) -> Iterator[Message]:
-    """What was said from a place on, in the order of the file: for whoever follows a conversation."""
-    file = journal.open_own(path)
-    if file is None:
-        return
-    with file:
-        form = _recognised(file, (known,) if agent and (known := format_of(agent)) else _formats())
-        for entry in journal.entries(file, start) if form else ():
-            for step in form.steps(entry.document) if form else ():
-                if isinstance(step, Said) and step.text and not step.hearsay:
-                    yield Message(step.role, step.text, step.at, entry.next)
-
-
-def _formats() -> tuple[Format, ...]:
+def formats() -> tuple[Format, ...]:
     return tuple(form for agent in READERS if (form := format_of(agent)) is not None)
 
 
-def _recognised(file: BinaryIO, forms: Iterable[Format]) -> Format | None:
+def recognised(file: BinaryIO, forms: Iterable[Format]) -> Format | None:
     """By what is at the beginning; by what is at the end, where the beginning is one enormous line."""
     documents = journal.head(file)
     if not documents:
@@ -199,52 +157,3 @@ def told(agent: str, path: str, course: Course, *, at_least: bool) -> Transcript
         last_at=course.last_at,
         said=tuple(course.messages.values()),
     )
-
-
-# -- finding
-
-
-def listed(folder: str, beginning: str = "", ending: str = ".jsonl") -> list[tuple[str, float]]:
-    """The regular files in a folder with such names, with when each was last written to, the newest first."""
-    found: list[tuple[str, float]] = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if (
-                    entry.name.startswith(beginning)
-                    and entry.name.endswith(ending)
-                    and entry.is_file(follow_symlinks=False)
-                ):
-                    found.append((entry.path, entry.stat(follow_symlinks=False).st_mtime))
-    except OSError:
-        return []
-    return sorted(found, key=lambda file: file[1], reverse=True)[:_MOST_FILES]
-
-
-def chosen(candidates: Iterable[Candidate], where: Where) -> str | None:
-    """The one that fits the time. What was begun in the time goes before what was gone on with; and of those the first, or one
-    that began when it had stopped: an agent that is told to forget begins another, while two at once in one folder both go on."""
-    fitting = [
-        candidate
-        for candidate in candidates
-        if candidate.changed >= where.started_at - _SLACK and candidate.begun <= where.ended_at + _SLACK
-    ]
-    own = sorted((each for each in fitting if each.begun >= where.started_at - _SLACK), key=lambda each: each.begun)
-    if not own:
-        return max(fitting, key=lambda each: each.changed).path if fitting else None
-    current = own[0]
-    for each in own[1:]:
-        if each.begun >= current.changed - _SLACK:
-            current = each
-    return current.path
-
-
-def after_option(command: Sequence[str], *options: str) -> str | None:
-    """What the command line says after an option, as a word of its own or behind a sign of equality."""
-    for place, word in enumerate(command):
-        if word in options:
-            return command[place + 1] if place + 1 < len(command) else None
-        name, sign, value = word.partition("=")
-        if sign and name in options:
-            return value
-    return None
