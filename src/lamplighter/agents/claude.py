@@ -25,6 +25,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
 
 PROGRAM = Program(
@@ -207,3 +208,5 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("claude", find, recognises, steps)
+
+ACP = Structured(command=("claude-agent-acp",))

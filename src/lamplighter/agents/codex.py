@@ -23,6 +23,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
 
 PROGRAM = Program(
@@ -184,3 +185,9 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("codex", find, recognises, steps)
+
+ACP = Structured(
+    command=("codex-acp",),
+    heeds_eof=False,
+    logins={"OPENAI_API_KEY": "openai-api-key", "CODEX_API_KEY": "codex-api-key"},
+)

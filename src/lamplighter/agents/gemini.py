@@ -28,6 +28,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 
 PROGRAM = Program(
@@ -164,3 +165,5 @@ def read(path: str) -> Transcript | None:
 
 
 TRANSCRIPTS = Format("gemini", find, recognises, steps, read)
+
+ACP = Structured(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 
 PROGRAM = Program(
     name="kiro",
@@ -89,3 +90,6 @@ def _agent(path: str, name: str) -> Agent:
         read = {}
     said = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     return Agent(str(said.get("name") or name), str(said.get("description") or ""), path)
+
+
+ACP = Structured(command=("kiro-cli", "acp"), untested=True)

@@ -30,6 +30,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
 
 PROGRAM = Program(
@@ -185,3 +186,5 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("opencode", find, _never, _nothing, read)
+
+ACP = Structured(command=("opencode", "acp"))

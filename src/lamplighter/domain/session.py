@@ -27,6 +27,7 @@ class Driver(StrEnum):
 
     TERMINAL = "terminal"
     HEADLESS = "headless"
+    ACP = "acp"
     TMUX = "tmux"
     LOGICAL = "logical"
 
@@ -112,6 +113,16 @@ class Session:
     def traced(self) -> bool:
         """Known by its processes alone: it was there before us, and no holder of ours stands behind it."""
         return self.shim is None and self.main is not None
+
+    @property
+    def piped(self) -> bool:
+        """On pipes: it has no screen."""
+        return self.driver in (Driver.HEADLESS, Driver.ACP)
+
+    @property
+    def talk(self) -> dict[str, Any]:
+        """How the talk with one that speaks ACP is to begin: `resume`, `prompt`, `logins`, `heeds_eof`; or empty."""
+        return dict(self.facts.get("talk", {}))
 
     @property
     def logical(self) -> bool:

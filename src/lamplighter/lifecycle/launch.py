@@ -70,6 +70,7 @@ class Launch:
     tmux_name: str | None = None
     find_legacy: Callable[[str | None], Awaitable[Legacy]] | None = None  # by the project that it is in
     legacy: Legacy | None = None  # what it goes on from
+    talk: Mapping[str, Any] | None = None  # how the talk with one that speaks ACP is to begin
 
 
 class Launcher:
@@ -413,6 +414,9 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
     facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
+    facts["talk"] = dict(launch.talk or {})
+    if launch.legacy is not None and launch.driver is Driver.ACP and not facts["talk"].get("prompt"):
+        facts["talk"]["prompt"] = launch.legacy.text
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 

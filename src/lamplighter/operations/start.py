@@ -31,6 +31,9 @@ class StartSession(Request):
     headless: bool = Field(
         default=False, description="pipes instead of a terminal; standard output and error are kept apart"
     )
+    acp: bool = Field(
+        default=False, description="an agent that speaks the Agent Client Protocol: prompts, answers and permissions"
+    )
     tmux: bool = Field(
         default=False, description="in a session of your own tmux, which tmux attach -t NAME attaches to"
     )
@@ -100,8 +103,16 @@ def _driver(request: StartSession) -> Driver:
             "a session in tmux has a terminal, and stays when its client leaves",
             "leave out --tmux, or --headless; to wait for a command in tmux: lamp start --tmux, then lamp wait",
         )
+    if request.acp and (request.headless or request.tmux or request.bound):
+        raise InputError(
+            Code.BAD_INPUT,
+            "a session that speaks ACP has pipes of its own, and stays when its client leaves",
+            "leave out --acp, or --headless and --tmux; to start one and wait: lamp start --acp, then lamp wait",
+        )
     if request.tmux:
         return Driver.TMUX
+    if request.acp:
+        return Driver.ACP
     return Driver.HEADLESS if request.headless else Driver.TERMINAL
 
 
