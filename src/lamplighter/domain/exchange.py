@@ -41,7 +41,7 @@ class Exchange:
 
     cwd: str = "/"
     wanted: str | None = None
-    logins: dict[str, str] = field(default_factory=_texts)
+    logins: list[str] = field(default_factory=list[str])
     phase: Phase = Phase.NEW
     cursor: int = 0
     size: int = 0
@@ -83,3 +83,23 @@ class Exchange:
         values: dict[str, Any] = {name: value for name, value in document.items() if name in known}
         values["phase"] = Phase(values.get("phase", Phase.NEW))
         return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a talk is to begin. `resume`: an older conversation of the agent's, or `last`; `logins` are the ways in which it may be
+    logged in to with what its environment has. `heeds_eof`: it leaves when its input ends."""
+
+    resume: str | None = None
+    prompt: str | None = None
+    logins: tuple[str, ...] = ()
+    heeds_eof: bool = True
+
+    def exchange(self, cwd: str, owner: str, key: str, handed: str | None) -> Exchange:
+        """Before its first word. What was handed over comes before the prompt, as one."""
+        begun = Exchange(cwd=cwd, wanted=self.resume, logins=list(self.logins))
+        text = "\n\n".join(part for part in (handed, self.prompt) if part)
+        if text:
+            begun.take_key(key)
+            begun.queue.append({"key": key, "text": text, "by": owner})
+        return begun

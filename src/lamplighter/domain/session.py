@@ -121,7 +121,7 @@ class Session:
 
     @property
     def talk(self) -> dict[str, Any]:
-        """How the talk with one that speaks ACP is to begin: `resume`, `prompt`, `logins`, `heeds_eof`; or empty."""
+        """What is known of the talk with one that speaks ACP: `heeds_eof`; or empty."""
         return dict(self.facts.get("talk", {}))
 
     @property

@@ -18,6 +18,7 @@ from typing import Any
 
 from lamplighter.agents import program_name, prompted
 from lamplighter.agents.transcript import VARIABLES
+from lamplighter.domain.exchange import Talk
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -36,7 +37,7 @@ from lamplighter.lifecycle.projects import Project, Projects
 from lamplighter.lifecycle.repository import commit_of
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
-from lamplighter.store import aliases, events, sessions
+from lamplighter.store import aliases, events, exchanges, sessions
 
 PACKET = "handoff.md"
 """What a successor starts from, in its folder."""
@@ -70,7 +71,7 @@ class Launch:
     tmux_name: str | None = None
     find_legacy: Callable[[str | None], Awaitable[Legacy]] | None = None  # by the project that it is in
     legacy: Legacy | None = None  # what it goes on from
-    talk: Mapping[str, Any] | None = None  # how the talk with one that speaks ACP is to begin
+    talk: Talk | None = None  # with one that speaks ACP
 
 
 class Launcher:
@@ -223,6 +224,11 @@ class Launcher:
             for namespace, value in launch.aliases.items():
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
                     raise name_taken(value, aliases.find(db, namespace, value) or "another session")
+            if launch.talk is not None:
+                handed = launch.legacy.text if launch.legacy else None
+                exchanges.save(
+                    db, session.id, launch.talk.exchange(session.cwd, session.owner, f"{session.key}/prompt", handed)
+                )
             sessions.keep_last_id(db, session.id)
             project.see(db, session.created_at)
             return events.append(
@@ -414,9 +420,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
     facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
-    facts["talk"] = dict(launch.talk or {})
-    if launch.legacy is not None and launch.driver is Driver.ACP and not facts["talk"].get("prompt"):
-        facts["talk"]["prompt"] = launch.legacy.text
+    facts["talk"] = {"heeds_eof": launch.talk.heeds_eof} if launch.talk else {}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 

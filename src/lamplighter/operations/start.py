@@ -14,10 +14,31 @@ from lamplighter.lifecycle.launch import Launch
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.speaking import speaking
 
 
 class StartSession(Request):
-    command: list[str] = Field(description="the program and its arguments, run as they are, by no shell")
+    command: list[str] = Field(
+        default_factory=list,
+        description="the program and its arguments, run as they are, by no shell; with agent: words added to its own",
+    )
+    agent: str | None = Field(
+        default=None,
+        max_length=100,
+        description="start this agent as it is to be started: claude, codex, gemini, opencode, kiro, or one of the settings",
+    )
+    prompt: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1 << 23,
+        description="what it is told first; a plain command reads it as input",
+    )
+    resume: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="go on with a conversation of the agent: its own id of it, a session that was in it, or last",
+    )
     name: str | None = Field(
         default=None, description="what to call it; unique among the living; made from the command if left out"
     )
@@ -146,15 +167,25 @@ async def start_session(call: Call, request: StartSession) -> Started:
     session can have one successor. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
     wait for the command and pass its output through, use run.
     """
+    environment = {**(request.environment or {}), **request.env}
+    spoken = await speaking(call, request, environment) if request.acp else None
+    if spoken is None and (request.agent or request.prompt or request.resume):
+        raise InputError(
+            Code.BAD_INPUT,
+            "agent, prompt and resume are for agents that speak ACP here",
+            "add --acp, or leave them out",
+        )
     session = await call.app.launcher.launch(
         Launch(
-            command=tuple(request.command),
+            command=spoken.command if spoken else tuple(request.command),
+            agent=spoken.agent if spoken else None,
+            talk=spoken.talk if spoken else None,
             name=request.name,
             kind=request.kind,
             parent=request.parent,
             project=request.project,
             cwd=request.cwd,
-            environment={**(request.environment or {}), **request.env},
+            environment=environment,
             driver=_driver(request),
             protect=request.protect,
             keep_children=request.keep_children,

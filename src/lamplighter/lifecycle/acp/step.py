@@ -93,10 +93,12 @@ class Step:
     def end(self) -> None:
         """The agent is gone: nothing of what was open comes any more."""
         self._finish_message()
+        self.exchange.queue.clear()
         for call in list(self.exchange.asked):
             self.withdrawn.append(self.exchange.asked.pop(call)["approval"])
         if self.exchange.turn is not None:
             self._stop("ended", {}, "the agent is gone")
+        self.exchange.phase = Phase.CLOSED
         self.exchange.outbox.clear()
         self.exchange.calls.clear()
 
@@ -219,7 +221,7 @@ class Step:
     def _login(self) -> bool:
         """By a key that is in its environment; a person's login is not ours to do."""
         offered = self.exchange.abilities.get("logins", [])
-        method = next((name for name in self.exchange.logins.values() if name in offered), None)
+        method = next((name for name in self.exchange.logins if name in offered), None)
         if method is None or self.exchange.phase is Phase.LOGIN or self.exchange.abilities.get("tried"):
             return False
         self.exchange.abilities["tried"] = method

@@ -103,19 +103,10 @@ class Talks:
         module = await asyncio.to_thread(import_module, "lamplighter.lifecycle.acp.partner")
         session = lamp.session
         found = await self.fleet.store.get(lambda db: exchanges.get(db, session.id))
-        partner: Partner = module.Partner(self.fleet, self.reading, lamp, found or Exchange())
+        partner: Partner = module.Partner(self.fleet, self.reading, lamp, found or Exchange(cwd=session.cwd))
         await asyncio.to_thread(partner.journal.cut, partner.exchange.size)
-        if found is None:
-            talk = session.talk
-
-            def begin(step: Any) -> None:
-                step.exchange.cwd, step.exchange.wanted = session.cwd, talk.get("resume")
-                step.exchange.logins = talk.get("logins", {})
-                step.begin()
-                if talk.get("prompt"):
-                    step.prompt(talk["prompt"], session.owner, f"{session.key}/prompt")
-
-            await persist(lambda: partner.step(begin), f"the talk with {session.id}")
+        if partner.exchange.phase is Phase.NEW:
+            await persist(lambda: partner.step(lambda step: step.begin()), f"the talk with {session.id}")
         self._partners[session.id] = partner
         return partner
 
