@@ -9,6 +9,7 @@ from lamplighter.clock import Clock, RealClock
 from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, may_ask
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError, UnavailableError
+from lamplighter.lifecycle.acp.talks import Talks
 from lamplighter.lifecycle.adoption import Adoption
 from lamplighter.lifecycle.approvals import Approvals
 from lamplighter.lifecycle.archive import Archive
@@ -92,12 +93,14 @@ class App:
         self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping, self.registration)
+        self.talks = Talks(self.fleet, self.reading, self.tasks, self.conversations)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
+        self._connect_talks()
         self.choosing = Choosing(self.fleet, self.judgement)
         self.leaks = Leaks(self.fleet, self.keeping, self.traced)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks, self.leaks)
@@ -112,6 +115,14 @@ class App:
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
         self.execution = Execution(self)
+
+    def _connect_talks(self) -> None:
+        """Sessions that speak ACP: heard, spoken to, judged, waited for and ended by what is said there."""
+        self.watch.on_line = self.talks.watch
+        self.speech.talks = self.waiting.talks = self.talks
+        self.judgement.talks = self.talks.standing
+        self.approvals.on_decided = self.talks.decided
+        self.undertaker.close_talk, self.undertaker.end_talk = self.talks.close, self.talks.end
 
     async def open(self) -> None:
         """Everything that was alive is found again before anybody is heard."""
@@ -148,6 +159,7 @@ class App:
                 await self.approvals.forget_old()
                 await self.tokens.forget_old()
                 await self.resuming.forget_old()
+                await self.talks.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

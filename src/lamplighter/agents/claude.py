@@ -25,6 +25,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Entry, Traces, here
 from lamplighter.agents.transcript import Format
@@ -311,3 +312,5 @@ TRACES = Traces(
     registry=_registry,
     variables=("CLAUDE_CONFIG_DIR",),
 )
+
+ACP = Structured(command=("claude-agent-acp",))

@@ -23,6 +23,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format
@@ -241,4 +242,10 @@ TRACES = Traces(
     agent="codex",
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     daemon=("app-server", "--managed-daemon"),
+)
+
+ACP = Structured(
+    command=("codex-acp",),
+    heeds_eof=False,
+    logins={"OPENAI_API_KEY": "openai-api-key", "CODEX_API_KEY": "codex-api-key"},
 )

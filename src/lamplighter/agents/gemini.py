@@ -29,6 +29,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format, Transcript, told
@@ -225,3 +226,5 @@ TRACES = Traces(
     plain=("GEMINI_CLI",),
     shell=re.compile(r"_bgpids_file=|shopt -u promptvars nullglob"),
 )
+
+ACP = Structured(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -112,3 +113,4 @@ STARTING = Manner(
     untested=True,
 )
 TRACES = Traces(agent="kiro")  # what it marks is not known: nothing was seen of the real program
+ACP = Structured(command=("kiro-cli", "acp"), untested=True)

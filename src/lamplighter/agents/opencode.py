@@ -31,6 +31,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format, Moved, Transcript, told
@@ -299,3 +300,5 @@ STARTING = Manner(
 )
 
 TRACES = Traces(agent="opencode", pids=("OPENCODE_PID",), plain=("OPENCODE",))
+
+ACP = Structured(command=("opencode", "acp"))

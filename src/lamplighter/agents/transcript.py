@@ -19,6 +19,7 @@ READERS: dict[str, str] = {
     "codex": "lamplighter.agents.codex:TRANSCRIPTS",
     "gemini": "lamplighter.agents.gemini:TRANSCRIPTS",
     "opencode": "lamplighter.agents.opencode:TRANSCRIPTS",
+    "acp": "lamplighter.agents.structured:TRANSCRIPTS",
 }
 VARIABLES = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME")
 """Of an agent's environment: what says where it keeps its transcripts. None of them is a secret."""

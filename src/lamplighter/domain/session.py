@@ -27,6 +27,7 @@ class Driver(StrEnum):
 
     TERMINAL = "terminal"
     HEADLESS = "headless"
+    ACP = "acp"
     TMUX = "tmux"
     LOGICAL = "logical"
     REGISTERED = "registered"
@@ -113,6 +114,16 @@ class Session:
     def traced(self) -> bool:
         """Known by its processes alone: it was there before us, and no holder of ours stands behind it."""
         return self.shim is None and self.main is not None
+
+    @property
+    def piped(self) -> bool:
+        """On pipes: it has no screen."""
+        return self.driver in (Driver.HEADLESS, Driver.ACP)
+
+    @property
+    def talk(self) -> dict[str, Any]:
+        """What is known of the talk with one that speaks ACP: `heeds_eof`; or empty."""
+        return dict(self.facts.get("talk", {}))
 
     @property
     def logical(self) -> bool:

@@ -11,6 +11,7 @@ REGISTRY: dict[Name, str] = {
     Name.TERMINAL: "lamplighter.drivers.terminal:TerminalDriver",
     Name.TMUX: "lamplighter.drivers.tmux:TmuxDriver",
     Name.HEADLESS: "lamplighter.drivers.headless:HeadlessDriver",
+    Name.ACP: "lamplighter.drivers.acp:AcpDriver",
     Name.LOGICAL: "lamplighter.drivers.logical:LogicalDriver",
     Name.REGISTERED: "lamplighter.drivers.registered:RegisteredDriver",
 }

@@ -7,7 +7,7 @@ been checked.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ _KEPT_SECONDS = 7 * 86400.0
 class Approvals:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self.on_decided: Callable[[Approval], Awaitable[None]] | None = None
 
     # -- for a call that was refused
 
@@ -123,7 +124,10 @@ class Approvals:
         def write(db: sqlite3.Connection) -> Approval:
             return self._decide(db, _find(db, word), grant, by.name, now)
 
-        return await self._change(write)
+        decided = await self._change(write)
+        if self.on_decided is not None:
+            await self.on_decided(decided)
+        return decided
 
     async def grant(self, request_id: str, by: str, caller: Caller) -> Approval:
         """The word of the person at a client in no session, given to that client itself. Nobody else can be asked so."""

@@ -23,6 +23,7 @@ from lamplighter.domain.record import NO_EVIDENCE, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle import transcripts
+from lamplighter.lifecycle.acp.journal import tail
 from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.handing import Handing, Prepared
@@ -194,7 +195,9 @@ class Farewell:
         """What its screen shows; of one without a terminal, the end of what it printed."""
         if session.shim is None:
             return []
-        if session.driver is Driver.HEADLESS:
+        if session.driver is Driver.ACP:
+            text = tail(self.fleet.folder(session.id), MOST_LINES)
+        elif session.driver is Driver.HEADLESS:
             text = (await self.reading.output(session, MOST_LINES, None, 1 << 16))["text"]
         else:
             text = (await self.reading.screen(session, "screen", None))["text"]

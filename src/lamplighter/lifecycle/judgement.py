@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lease import Lease
 from lamplighter.domain.lines import tail_of
 from lamplighter.domain.session import Driver, Session
@@ -59,6 +60,7 @@ class Judgement:
         self._since = fleet.clock.monotonic()
         self._seen: dict[str, float] = {}
         self._judged: dict[str, tuple[tuple[object, ...], Assessment]] = {}
+        self.talks: Callable[[Session], tuple[Verdict, str] | None] = lambda _session: None
         gauge.interest = self._interest
 
     async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
@@ -113,6 +115,8 @@ class Judgement:
         """Whether it takes input, or nothing will come of it any more; for somebody who waits for it to be so."""
         if session.logical:
             return self.silent_for(session) >= quiet
+        if session.driver is Driver.ACP:
+            return (await self.decide([session]))[0].verdict not in (Verdict.WORKING, Verdict.UNKNOWN)
         await self.decide([session])
         measure, meter = self.gauge.last(session.id), self.fleet.reading(session.id)
         track = self.tracks.tracks.get(session.id)
@@ -209,7 +213,7 @@ class Judgement:
         lamp = self.fleet.lamps.get(session.id)
         people = lamp.watchers if lamp else 0
         state = (meter.offset, meter.typed, meter.closed, meter.attached, people) if meter else ()
-        key = (session, measure.at, int(now), *state)
+        key = (session, measure.at, int(now), self._told(session), *state)
         kept = self._judged.get(session.id)
         if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
             return kept[1]
@@ -224,9 +228,29 @@ class Judgement:
         track = self.tracks.tracks.get(session.id) if session.alive else None
         evidence = self._evidence(session, measure, meter, track, now)
         verdict, words = judge(evidence, self.thresholds)
+        verdict, words = self._as_told(session, evidence, verdict, words)
         ages = (evidence.output_age, evidence.input_age, now - track.busy_at if track else None, evidence.age)
         quiet_for = min(age for age in ages if age is not None)
         return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet_for)
+
+    def _as_told(
+        self, session: Session, seen: Evidence, verdict: Verdict, words: list[str]
+    ) -> tuple[Verdict, list[str]]:
+        """Who speaks a protocol says itself whether it works; what its processes show counts where they are dead or stopped."""
+        told = self._told(session)
+        stopped = seen.halted or seen.stopped == seen.processes or seen.deep_for
+        if told is None or seen.leftovers or (verdict is Verdict.STUCK and stopped):
+            return verdict, words
+        if told[0] is Verdict.IDLE and (seen.cpu_rate or 0.0) >= BUSY_CPU:
+            return Verdict.WORKING, [f"{told[1]}, but its processes compute", *words]
+        if told[0] is Verdict.WORKING and seen.still_for >= self.thresholds.stall and verdict is not Verdict.WORKING:
+            return Verdict.STUCK, [f"{told[1]}, and nothing has moved for {format_duration(seen.still_for)}", *words]
+        if told[0] is Verdict.IDLE and seen.gone:
+            return Verdict.ORPHANED, [seen.gone, *words]
+        return told[0], [told[1], *words]
+
+    def _told(self, session: Session) -> tuple[Verdict, str] | None:
+        return self.talks(session) if session.driver is Driver.ACP and session.alive else None
 
     def _judge_logical(self, session: Session, measure: Measure) -> Assessment:
         lease = self._lease(session)
@@ -306,7 +330,7 @@ class Judgement:
 def _has_terminal(session: Session) -> bool:
     if session.driver is Driver.REGISTERED:
         return "terminal" in session.facts
-    return session.driver is not Driver.HEADLESS
+    return not session.piped
 
 
 def _age(now: float, at: float) -> float | None:

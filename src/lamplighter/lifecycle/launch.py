@@ -18,6 +18,7 @@ from typing import Any
 
 from lamplighter.agents import program_name
 from lamplighter.agents.transcript import VARIABLES
+from lamplighter.domain.exchange import Talk
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
 from lamplighter.domain.permission import DAEMON, Act, Caller, Rank, check
@@ -38,7 +39,7 @@ from lamplighter.lifecycle.projects import Project, Projects
 from lamplighter.lifecycle.repository import commit_of
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
-from lamplighter.store import aliases, events, sessions
+from lamplighter.store import aliases, events, exchanges, sessions
 
 _BIRTH_SECONDS = 2.0
 _MOST_LOSSES = 5
@@ -75,6 +76,8 @@ class Launch:
     legacy: Legacy | None = None  # what it goes on from
     find_order: Callable[[str], Awaitable[Order]] | None = None  # by its folder; without it the command is run as it is
     order: Order = _NOTHING
+
+    talk: Talk | None = None  # with one that speaks ACP
 
     async def ordered(self, cwd: str) -> Launch:
         """With what is to be executed known."""
@@ -239,6 +242,11 @@ class Launcher:
                     raise name_taken(value, aliases.find(db, namespace, value) or "another session")
             if launch.order.conversation:
                 aliases.turn_to(db, session.agent, launch.order.conversation, session.id, session.created_at)
+            if launch.talk is not None:
+                handed = launch.legacy.text if launch.legacy else None
+                exchanges.save(
+                    db, session.id, launch.talk.exchange(session.cwd, session.owner, f"{session.key}/prompt", handed)
+                )
             sessions.keep_last_id(db, session.id)
             project.see(db, session.created_at)
             return events.append(
@@ -436,6 +444,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str, told: Told) -> dict[
     facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
     facts |= {"told": told.by.value if told.by else None, "untested": launch.order.untested}
     facts |= first_facts(launch.order.conversation)
+    facts["talk"] = {"heeds_eof": launch.talk.heeds_eof} if launch.talk else {}
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lamplighter.domain.session import Driver, Session
+from lamplighter.domain.session import Session
 from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import INPUT
 from lamplighter.lifecycle.fleet import Fleet
@@ -89,7 +89,7 @@ class Reading:
 
     async def keep_keyframe(self, session: Session) -> None:
         """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
-        if session.driver is not Driver.HEADLESS:
+        if not session.piped:
             desk = self._desk(session)
             async with desk.lock:
                 await asyncio.to_thread(self._keep_keyframe, session, desk)
@@ -123,7 +123,7 @@ class Reading:
         }
 
     def _drawn(self, session: Session, desk: _Desk, offset: int) -> bytes:
-        if session.driver is Driver.HEADLESS:
+        if session.piped:
             return b"".join(chunk.data for chunk in desk.reader.tail_lines(50).chunks)
         screen = self._screen_of(session, desk)
         screen.advance_to(offset)

@@ -11,7 +11,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
@@ -25,6 +25,9 @@ from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
 
+if TYPE_CHECKING:
+    from lamplighter.lifecycle.acp.talks import Talks
+
 _INPUT_SECONDS = 10.0
 FOLLOWED = 128 << 10
 _LINE_SECONDS = 15.0
@@ -36,12 +39,15 @@ class Speech:
         self.reading = reading
         self.foreign = ForeignTerminals(fleet)
         self.panes = panes
+        self.talks: Talks | None = None
 
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
         _refuse_out_of_reach(session)
+        if session.driver is Driver.ACP and self.talks is not None:
+            return await self.talks.send(session, text, keys=keys, by=by, key=key)
         if session.traced and self._living(session):
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         driver = driver_for(session.driver)
@@ -103,6 +109,10 @@ class Speech:
     ) -> AsyncIterator[dict[str, Any]]:
         """Pages; one, unless it is followed or a recording."""
         _refuse_out_of_reach(session)
+        if session.driver is Driver.ACP and self.talks is not None and mode != "cast":
+            async for page in self.talks.read(session, mode, lines, since, limit, follow):
+                yield page
+            return
         if session.traced:
             yield await self.foreign.screen(session, mode, lines, follow=follow)
             return
@@ -139,6 +149,8 @@ class Speech:
         lamp = self._living(session)
         if session.traced:
             raise self.foreign.refuse(session, "lamp attach cannot be at it")
+        if session.driver is Driver.ACP:
+            raise _speaks(session)
         if session.driver is Driver.TMUX:
             raise _in_tmux(session, await self.panes.place(session), read_only=read_only)
         line = await self._line(lamp)
@@ -211,6 +223,14 @@ def _refuse_out_of_reach(session: Session) -> None:
         raise out_of_reach(f"{session.name} ({session.id})")
     if session.driver is Driver.REGISTERED:
         raise registered.out_of_reach(session)
+
+
+def _speaks(session: Session) -> ConflictError:
+    return ConflictError(
+        Code.NOT_ATTACHABLE,
+        f"{session.name} ({session.id}) speaks ACP: it has no terminal to be at",
+        f"lamp read --follow {session.id} shows the conversation, lamp send {session.id} says something in it",
+    )
 
 
 def _in_tmux(session: Session, place: dict[str, Any], *, read_only: bool) -> ConflictError:

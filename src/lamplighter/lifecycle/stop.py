@@ -46,6 +46,8 @@ class Undertaker:
         self.farewell = farewell
         self.cgroup_base: str | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
+        self.close_talk: Callable[[Lamp], Awaitable[bool]] | None = None
+        self.end_talk: Callable[[Lamp], Awaitable[None]] | None = None
         self._carrying: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Event] = {}
 
@@ -186,7 +188,10 @@ class Undertaker:
             asked = replace(intent, asked_at=self.fleet.clock.now())
             await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
             try:
-                asking = driver_for(lamp.session.driver).ask_to_stop(lamp.line, lamp.session.place)
+                if lamp.session.driver is Driver.ACP and self.close_talk is not None:
+                    asking = self.close_talk(lamp)
+                else:
+                    asking = driver_for(lamp.session.driver).ask_to_stop(lamp.line, lamp.session.place)
                 if not await asyncio.wait_for(asking, intent.ask):
                     return
             except (LampError, RefusedError, TimeoutError):
@@ -305,6 +310,8 @@ class Undertaker:
 
             await persist(write, f"the end of {lamp.session.id}")
 
+        if lamp.session.driver is Driver.ACP and self.end_talk is not None:
+            await self.end_talk(lamp)  # before its last account, which tells of what was said last
         await self.farewell.part(lamp.session, ending, usage, save)
         lamp.ended.set()
         lamp.notify()

@@ -19,10 +19,9 @@ _AGENT = re.compile(r"agent:[^:]+:(\d+)@(\d+)")
 async def of_session(session: Session, until: float, named: str | None = None) -> Transcript | None:
     """Where somebody says that it is, else where such an agent keeps it. None when there is none that can be read;
     TimeoutError when there is no answer."""
+    named = named or session.conversation.get("path")
     if named is None and session.agent not in transcript.READERS:
         return None
-
-    named = named or session.conversation.get("path")
 
     def read() -> Transcript | None:
         path = named or transcript.find(session.agent, where(session, until))

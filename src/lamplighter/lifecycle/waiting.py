@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.session import Driver, Session
@@ -15,6 +15,9 @@ from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.speech import first_of
+
+if TYPE_CHECKING:
+    from lamplighter.lifecycle.acp.talks import Talks
 
 _SAMPLE_SECONDS = 0.5
 _PAGE = 1 << 20
@@ -27,10 +30,11 @@ class Waiting:
         self.fleet = fleet
         self.reading = reading
         self.judgement = judgement
+        self.talks: Talks | None = None
 
     def check(self, until: str) -> None:
         """BAD_INPUT when nothing of that name can be waited for."""
-        if until in ("ended", "idle") or (until.startswith("text=") and until != "text="):
+        if until in ("ended", "idle", "reply") or (until.startswith("text=") and until != "text="):
             return
         raise InputError(
             Code.BAD_INPUT,
@@ -72,6 +76,8 @@ class Waiting:
         if until == "idle":
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
+        if session.driver is Driver.ACP and self.talks is not None:
+            return self.talks.until_reply(session) if until == "reply" else self.talks.until_text(session, text, since)
         if session.logical:
             raise out_of_reach(f"{session.name} ({session.id})")
         if session.driver is Driver.REGISTERED:

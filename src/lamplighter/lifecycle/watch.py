@@ -45,6 +45,7 @@ class Watch:
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
         self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None
         self.find_traced: Callable[[Lamp], None] = lambda _lamp: None
+        self.on_line: Callable[[Lamp], None] = lambda _lamp: None
         self._lost: dict[str, asyncio.Event] = {}
         self._finding: set[str] = set()
         self._adopters: dict[str, tuple[int, int] | None] = {}
@@ -75,6 +76,7 @@ class Watch:
         lamp = self.fleet.lamps[session]
         lamp.line = line
         lamp.notify()
+        self.on_line(lamp)
         return line
 
     def _heard(self, session: str, event: dict[str, Any]) -> None:

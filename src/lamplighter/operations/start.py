@@ -17,6 +17,7 @@ from lamplighter.lifecycle.ordering import Wish
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.speaking import speaking
 
 
 class StartSession(Request):
@@ -56,6 +57,9 @@ class StartSession(Request):
     env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
     headless: bool = Field(
         default=False, description="pipes instead of a terminal; standard output and error are kept apart"
+    )
+    acp: bool = Field(
+        default=False, description="an agent that speaks the Agent Client Protocol: prompts, answers and permissions"
     )
     tmux: bool = Field(
         default=False, description="in a session of your own tmux, which tmux attach -t NAME attaches to"
@@ -126,8 +130,16 @@ def _driver(request: StartSession) -> Driver:
             "a session in tmux has a terminal, and stays when its client leaves",
             "leave out --tmux, or --headless; to wait for a command in tmux: lamp start --tmux, then lamp wait",
         )
+    if request.acp and (request.headless or request.tmux or request.bound):
+        raise InputError(
+            Code.BAD_INPUT,
+            "a session that speaks ACP has pipes of its own, and stays when its client leaves",
+            "leave out --acp, or --headless and --tmux; to start one and wait: lamp start --acp, then lamp wait",
+        )
     if request.tmux:
         return Driver.TMUX
+    if request.acp:
+        return Driver.ACP
     return Driver.HEADLESS if request.headless else Driver.TERMINAL
 
 
@@ -187,9 +199,12 @@ async def start_session(call: Call, request: StartSession) -> Started:
     wait for the command and pass its output through, use run.
     """
     environment = {**unmarked(request.environment or {}), **request.env}
+    spoken = await speaking(call, request, environment) if request.acp else None
     session = await call.app.launcher.launch(
         Launch(
-            command=tuple(request.command),
+            command=spoken.command if spoken else tuple(request.command),
+            agent=spoken.agent if spoken else None,
+            talk=spoken.talk if spoken else None,
             name=request.name,
             kind=request.kind,
             parent=request.parent,
@@ -206,7 +221,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             labels=tuple(request.label),
             aliases=request.aliases,
             tmux_name=request.tmux_name if request.tmux else None,
-            find_order=_order(call, request, environment),
+            find_order=_order(call, request, environment) if spoken is None else None,
             find_legacy=_goes_on(call, request) if request.from_session is not None else None,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory

@@ -260,6 +260,12 @@ MIGRATIONS: list[str] = [
     CREATE UNIQUE INDEX captures_said ON captures (session, digest);
     CREATE INDEX captures_newest ON captures (session, at);
     """,
+    """
+    CREATE TABLE exchanges (
+        session TEXT PRIMARY KEY,
+        document TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 ]
 
 

@@ -1,0 +1,105 @@
+"""How far the talk with an agent over ACP has come: all that a daemon must know to go on with it after a crash.
+
+A value that is stored whole with every step. Knows no protocol, no file and no store.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+_KEYS = 256
+
+
+class Phase(StrEnum):
+    """Where the talk is. `refused`: the agent would not begin; `closed`: it was told that there is no more to come."""
+
+    NEW = "new"
+    GREETING = "greeting"
+    LOGIN = "login"
+    OPENING = "opening"
+    READY = "ready"
+    CLOSED = "closed"
+    REFUSED = "refused"
+
+
+def _texts() -> dict[str, Any]:
+    return {}
+
+
+def _list() -> list[dict[str, Any]]:
+    return []
+
+
+@dataclass(slots=True)
+class Exchange:
+    """`cursor`: the output is taken in up to here. `size`: of the conversation's file, which counts no further. `calls` are our
+    own requests without an answer, by number; `outbox` what is to be written to the agent, each with the key that makes it
+    happen once; `queue` the prompts that wait; `asked` the agent's requests for permission, by their number as JSON."""
+
+    cwd: str = "/"
+    wanted: str | None = None
+    logins: list[str] = field(default_factory=list[str])
+    phase: Phase = Phase.NEW
+    cursor: int = 0
+    size: int = 0
+    number: int = 0
+    sent: int = 0
+    conversation: str | None = None
+    abilities: dict[str, Any] = field(default_factory=_texts)
+    calls: dict[str, str] = field(default_factory=_texts)
+    outbox: list[dict[str, Any]] = field(default_factory=_list)
+    queue: list[dict[str, Any]] = field(default_factory=_list)
+    turn: dict[str, Any] | None = None
+    asked: dict[str, dict[str, Any]] = field(default_factory=_texts)
+    taken: dict[str, int] = field(default_factory=_texts)
+    turns: int = 0
+    last: dict[str, Any] = field(default_factory=_texts)
+    stopped: str | None = None
+    refused: str | None = None
+
+    @property
+    def busy(self) -> bool:
+        """A turn runs, or prompts wait for one."""
+        return self.turn is not None or bool(self.queue)
+
+    def take_key(self, key: str) -> None:
+        """A prompt of this key was taken; where the conversation stood then is what a repetition is told."""
+        self.taken[key] = self.size
+        for old in list(self.taken)[:-_KEYS]:
+            del self.taken[old]
+
+    def copy(self) -> Exchange:
+        return copy.deepcopy(self)
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Exchange:
+        known = {each.name for each in fields(cls)}
+        values: dict[str, Any] = {name: value for name, value in document.items() if name in known}
+        values["phase"] = Phase(values.get("phase", Phase.NEW))
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a talk is to begin. `resume`: an older conversation of the agent's, or `last`; `logins` are the ways in which it may be
+    logged in to with what its environment has. `heeds_eof`: it leaves when its input ends."""
+
+    resume: str | None = None
+    prompt: str | None = None
+    logins: tuple[str, ...] = ()
+    heeds_eof: bool = True
+
+    def exchange(self, cwd: str, owner: str, key: str, handed: str | None) -> Exchange:
+        """Before its first word. What was handed over comes before the prompt, as one."""
+        begun = Exchange(cwd=cwd, wanted=self.resume, logins=list(self.logins))
+        text = "\n\n".join(part for part in (handed, self.prompt) if part)
+        if text:
+            begun.take_key(key)
+            begun.queue.append({"key": key, "text": text, "by": owner})
+        return begun

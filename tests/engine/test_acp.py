@@ -1,0 +1,327 @@
+"""Sessions that speak ACP: prompts, answers as they stream, permissions, cancelling, going on, ending."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.testing import acp_agent
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.processes import alive, wait_until
+
+AGENT = acp_agent.__file__
+
+
+@pytest.fixture(scope="module")
+def lit() -> Iterator[Engine]:
+    """One for all that does not hurt it: the SDK is loaded once."""
+    with engine() as made:
+        yield made
+
+
+class Talk:
+    """A session with the scripted agent, which notes all that it is sent."""
+
+    def __init__(self, lit: Engine, *options: str, **arguments: Any) -> None:
+        self.lit = lit
+        self.log = lit.folder / f"heard-{uuid.uuid4().hex}"
+        home = ["--home", str(lit.folder)]
+        command = (lit.python, AGENT, "--log", str(self.log), *home, *options)
+        self.started = lit.start(*command, acp=True, **arguments)
+        self.id = self.started["id"]
+
+    def heard(self, method: str | None = None) -> list[dict[str, Any]]:
+        """What the agent was sent, in order."""
+        messages = [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+        return [message for message in messages if method is None or message.get("method") == method]
+
+    def send(self, text: str, **options: Any) -> int:
+        return self.lit.call("send_input", session=self.id, text=text, **options)["cursor"]
+
+    def wait(self, until: str = "reply") -> None:
+        self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+
+    def read(self, since: int = 0) -> str:
+        return self.lit.call("read_output", session=self.id, mode="output", since=since)["text"]
+
+    def ask(self, text: str) -> str:
+        """A prompt, and what came of it."""
+        cursor = self.send(text)
+        self.wait()
+        return self.read(cursor)
+
+    def show(self) -> dict[str, Any]:
+        return self.lit.show(self.id)
+
+    def request(self) -> str:
+        """The permission that it waits for."""
+        assert wait_until(lambda: self._requests() != [])
+        return self._requests()[0]["id"]
+
+    def _requests(self) -> list[dict[str, Any]]:
+        found = self.lit.call("list_approvals")["approvals"]
+        return [each for each in found if each["target"] and each["target"]["id"] == self.id]
+
+    def decide(self, decision: str) -> None:
+        self.lit.call("decide_approval", request=self.request(), decision=decision)
+
+    def end(self) -> dict[str, Any]:
+        return self.lit.call("end_session", session=self.id)
+
+    def kill(self) -> dict[str, Any]:
+        return self.lit.call("kill_session", session=self.id, force=True, grace="0s")
+
+
+def test_a_prompt_and_its_answer(lit: Engine) -> None:
+    talk = Talk(lit)
+    assert talk.ask("say hello there") == "> say hello there\nhello there"
+    assert talk.ask("recall").endswith("> recall\nsay hello there")
+    shown = talk.show()
+    assert (shown["driver"], shown["state"]) == ("acp", "running")
+    assert wait_until(lambda: talk.show()["verdict"] == "idle"), talk.show()
+    assert "end_turn" in talk.show()["evidence"][0]
+    (greeting,) = talk.heard("initialize")
+    nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+    assert greeting["params"]["clientCapabilities"] == nothing
+    assert len(talk.heard("session/new")) == 1
+    assert talk.end()["how"] == "asked"
+    assert len(talk.heard("session/close")) == 1
+    assert talk.read().endswith("> recall\nsay hello there"), "an ended one can be read"
+
+
+@pytest.mark.parametrize(
+    "text", ["- leading", "two\nlines", "'q' \"d\" `t` $HOME \\n {}", "Wörter 漢字 👩‍👩‍👧", "y" * 1_500_000]
+)
+def test_a_prompt_is_sent_as_it_is(lit: Engine, text: str) -> None:
+    talk = Talk(lit)
+    talk.send(text)
+    talk.wait()
+    (prompt,) = talk.heard("session/prompt")
+    assert prompt["params"]["prompt"] == [{"type": "text", "text": text}]
+    talk.kill()
+
+
+def test_prompts_wait_for_the_turn_before_them(lit: Engine, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    talk = Talk(lit)
+    talk.send(f"gate {gate}\nsay first")
+    talk.wait("text=> gate")
+    talk.send("say second")
+    talk.send("say third")
+    assert talk.show()["verdict"] == "working"
+    assert len(talk.heard("session/prompt")) == 1
+    gate.touch()
+    talk.wait()
+    assert talk.read() == f"> gate {gate}\n> say first\nfirst\n> say second\nsecond\n> say third\nthird"
+    talk.kill()
+
+
+def test_the_same_key_is_one_prompt(lit: Engine) -> None:
+    talk = Talk(lit)
+    for _ in range(3):
+        lit.call("send_input", session=talk.id, text="say once", key="the-same")
+    talk.wait()
+    assert len(talk.heard("session/prompt")) == 1
+    talk.kill()
+
+
+def test_a_first_prompt_and_a_conversation_gone_on_with(lit: Engine) -> None:
+    talk = Talk(lit, prompt="say first")
+    talk.wait()
+    assert wait_until(lambda: "conversation" in [event["action"] for event in lit.events(talk.id)])
+    talk.end()
+    loaded = Talk(lit, resume=talk.id)
+    assert loaded.ask("recall").endswith("say first")
+    assert loaded.read().startswith("> say first\n(as before)\n> recall\n"), loaded.read()
+    resumed = Talk(lit, "--without", "load", resume="last")
+    assert resumed.ask("recall") == "> recall\nsay first | recall"
+    assert [len(resumed.heard(f"session/{name}")) for name in ("list", "load", "resume", "new")] == [1, 0, 1, 0]
+    loaded.kill()
+    resumed.kill()
+
+
+def test_an_agent_that_cannot_go_on_says_so(lit: Engine) -> None:
+    talk = Talk(lit, "--without", "load", "--without", "resume", resume="conv-of-long-ago")
+    assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()
+    assert "no conversation of before" in talk.show()["evidence"][0]
+    with pytest.raises(LampError) as refused:
+        talk.send("say hello")
+    assert refused.value.code is Code.NOT_ACTIVE
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.NOT_ACTIVE
+    talk.kill()
+
+
+def test_a_login_by_key_and_none(lit: Engine) -> None:
+    talk = Talk(lit, "--login")
+    assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()
+    assert "Authentication required" in talk.show()["evidence"][0]
+    assert talk.heard("authenticate") == []
+    talk.kill()
+
+
+# -- permissions
+
+
+@pytest.mark.parametrize(("decision", "said"), [("grant", "<id-allow_once>"), ("refuse", "<id-reject_once>")])
+def test_a_permission_is_the_operators(lit: Engine, decision: str, said: str) -> None:
+    talk = Talk(lit)
+    cursor = talk.send("ask rm -rf build\nsay done")
+    request = talk.request()
+    shown = talk.show()
+    assert shown["verdict"] == "waiting", shown
+    assert f"asks for permission: rm -rf build; lamp approve {request}" in shown["evidence"][0]
+    (told,) = lit.call("list_approvals", request=request)["approvals"]
+    assert told["arguments"]["input"] == '{"command": "rm -rf build"}'
+    talk.decide(decision)
+    talk.wait()
+    assert f"{said}done" in talk.read(cursor)
+    answers = [message for message in talk.heard() if "outcome" in str(message.get("result"))]
+    assert len(answers) == 1
+    assert lit.call("list_approvals", request=request)["approvals"][0]["state"] in ("used", "refused")
+    assert request not in str(lit.call("list_approvals"))
+    talk.kill()
+
+
+def test_an_agent_may_not_decide_for_itself(lit: Engine, tmp_path: Path) -> None:
+    talk = Talk(lit)
+    talk.send("ask something")
+    request = talk.request()
+    script = f"{lit.python} -m lamplighter.frontends.cli.main approve {request} --yes; echo said $?; sleep 100"
+    other = lit.start("sh", "-c", script, environment=lit.environment)["id"]
+    lit.call("wait_session", session=other, until="text=said", timeout="30s")
+    assert "said 0" not in lit.output(other)
+    assert talk.show()["verdict"] == "waiting"
+    lit.call("kill_session", session=other, force=True, grace="0s")
+    talk.kill()
+
+
+@pytest.mark.parametrize("key", ["Escape", "C-c"])
+def test_cancelling_a_turn(lit: Engine, key: str) -> None:
+    talk = Talk(lit)
+    talk.send("ask something\nsay never")
+    request = talk.request()
+    talk.send(key, keys=True)
+    talk.wait()
+    assert "[cancelled: something]\n<cancelled>" in talk.read()
+    assert "[the turn is over: cancelled]" in talk.read()
+    assert "never" not in talk.read().replace("> say never", "")
+    assert len(talk.heard("session/cancel")) == 1
+    assert request not in str(lit.call("list_approvals"))
+    lit.call("decide_approval", request=request, decision="grant")  # too late: nobody hears of it
+    with pytest.raises(LampError) as over:
+        talk.send("Up", keys=True)
+    assert over.value.code is Code.BAD_INPUT
+    assert talk.ask("say again").endswith("again")
+    talk.kill()
+
+
+def test_a_request_that_is_open_goes_with_the_session(lit: Engine) -> None:
+    talk = Talk(lit)
+    talk.send("ask something")
+    request = talk.request()
+    talk.end()
+    (told,) = lit.call("list_approvals", request=request)["approvals"]
+    assert told["state"] == "refused"
+    assert "approval withdrawn" in [event["action"] for event in lit.events(talk.id)]
+
+
+# -- odd agents
+
+
+def test_garbage_between_messages(lit: Engine) -> None:
+    talk = Talk(lit)
+    assert talk.ask("wrong not here\ngarbage\nsay fine").endswith("\nfine")
+    assert talk.ask("say still").endswith("\nstill")
+    talk.kill()
+
+
+def test_what_we_do_not_have_is_refused(lit: Engine) -> None:
+    talk = Talk(lit)
+    assert talk.ask("read /etc/passwd").endswith("<-32601>")
+    talk.kill()
+
+
+def test_huge_and_many_messages(lit: Engine) -> None:
+    talk = Talk(lit)
+    cursor = talk.send("big 5000000\nflood 3000")
+    talk.wait()
+    said = ""
+    while True:
+        page = lit.call("read_output", session=talk.id, mode="output", since=cursor)
+        said, cursor = said + page["text"], page["cursor"]
+        if not page["more"]:
+            break
+    expected = "x" * 5_000_000 + "".join(f"w{number} " for number in range(3000))
+    assert said.removeprefix("> big 5000000\n> flood 3000\n") == expected
+    talk.kill()
+
+
+def test_an_error_is_an_answer(lit: Engine) -> None:
+    talk = Talk(lit)
+    assert talk.ask("fail the model is overloaded").endswith("[the turn is over: error: the model is overloaded]\n")
+    assert talk.ask("say better").endswith("better")
+    talk.kill()
+
+
+def test_one_that_dies_in_a_turn(lit: Engine) -> None:
+    talk = Talk(lit)
+    cursor = talk.send("say last words\ndie 3")
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.ENDED
+    assert "last words" in talk.read(cursor)
+    assert lit.call("wait_session", session=talk.id)["exit"] == {"code": 3}
+    assert "the agent is gone" in talk.read(cursor)
+
+
+@pytest.mark.parametrize("options", [(), ("--ignore-eof",), ("--ignore-eof", "--ignore-term")], ids=str)
+def test_it_is_ended_whatever_it_ignores(lit: Engine, mark: str, options: tuple[str, ...]) -> None:
+    talk = Talk(lit, *options)
+    talk.ask(f"child {mark}")
+    pid = talk.show()["pid"]
+    ended = lit.call("end_session", session=talk.id, grace="0.2s")
+    assert ended["state"] == "ended"
+    assert not ended["certificate"]["survivors"]
+    assert not alive(pid, 0)
+    assert len(talk.heard("session/close")) == 1
+
+
+def test_it_has_no_terminal_and_needs_an_agent(lit: Engine) -> None:
+    talk = Talk(lit)
+    for call, arguments, code in (
+        ("attach_session", {"session": talk.id}, Code.NOT_ATTACHABLE),
+        ("send_input", {"session": talk.id, "text": "  "}, Code.BAD_INPUT),
+        ("start_session", {"command": ["x"], "acp": True, "tmux": True}, Code.BAD_INPUT),
+        ("start_session", {"command": [], "acp": True, "agent": "nobody"}, Code.NO_SUCH_PROGRAM),
+        ("start_session", {"command": [], "acp": True}, Code.EMPTY_COMMAND),
+    ):
+        with pytest.raises(LampError) as refused:
+            lit.call(call, **arguments)
+        assert refused.value.code is code, call
+    talk.kill()
+
+
+def test_reading_it_while_it_speaks(lit: Engine, tmp_path: Path) -> None:
+    talk = Talk(lit)
+    talk.send(f"say one two\ngate {tmp_path / 'gate'}\nsay three\ndie 0")
+    talk.wait("text=two")
+    (tmp_path / "gate").touch()
+    said = lit.cli("read", talk.id, "--follow")
+    assert said.stdout.startswith("> say one two"), said
+    assert "two" in said.stdout
+    assert "three" in said.stdout
+
+
+def test_what_it_said_is_what_it_leaves(lit: Engine) -> None:
+    talk = Talk(lit)
+    talk.ask("think hm\ntool notes.txt\nsay all is done")
+    talk.end()
+    assert "all is done" in str(talk.show()["handoff"]) or "all is done" in str(talk.show()["ending"]), talk.show()
