@@ -23,6 +23,7 @@ from lamplighter.agents.conversation import (
     Used,
     shortened,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
@@ -207,3 +208,11 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("claude", find, recognises, steps)
+
+HOOKS = Hooks(
+    agent="claude",
+    names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
+    limit=10_000,
+    read=usual,
+    answer=usual_answer,
+)

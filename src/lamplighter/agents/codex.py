@@ -21,6 +21,7 @@ from lamplighter.agents.conversation import (
     Stopped,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
@@ -184,3 +185,11 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("codex", find, recognises, steps)
+
+HOOKS = Hooks(
+    agent="codex",
+    names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
+    limit=10_000,  # what is longer is cut in its middle
+    read=usual,
+    answer=usual_answer,
+)

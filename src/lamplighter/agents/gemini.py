@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lamplighter.agents import journal
@@ -26,6 +27,7 @@ from lamplighter.agents.conversation import (
     Stopped,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usual, usual_answer, word
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
@@ -164,3 +166,18 @@ def read(path: str) -> Transcript | None:
 
 
 TRANSCRIPTS = Format("gemini", find, recognises, steps, read)
+
+
+def _hook(document: dict[str, Any]) -> Told:
+    """What was answered comes under a name of its own."""
+    return replace(usual(document), message=word(document, "prompt_response", 20_000) or "")
+
+
+HOOKS = Hooks(
+    agent="gemini",
+    names={START: "SessionStart", STOP: "AfterAgent", COMPACT: "PreCompress", END: "SessionEnd"},
+    limit=10_000,
+    read=_hook,
+    answer=usual_answer,
+    compacts_from=200_000,  # it says so before each turn, whether it then compacts or not
+)

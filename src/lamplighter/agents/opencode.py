@@ -28,6 +28,7 @@ from lamplighter.agents.conversation import (
     Step,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
@@ -185,3 +186,11 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("opencode", find, _never, _nothing, read)
+
+HOOKS = Hooks(  # by a plugin of ours, which says what others' hooks say and takes the context as it is
+    agent="opencode",
+    names={START: START, STOP: STOP, COMPACT: COMPACT, END: END},
+    limit=10_000,
+    read=usual,
+    answer=str,
+)

@@ -92,8 +92,6 @@ class Callers:
                 if below.key in own_servers.recorded(self.fleet.settings.home.run):
                     break  # a tmux server that had to be started for the user: what is in it is as in any other
                 return await self._stray(below)
-            if recognise(_words(stat.pid)) is not None:
-                break  # an agent that runs outside: what is above it does not matter
             below = stat
         return self._in_cgroup(chain[0])
 

@@ -136,6 +136,8 @@ _PRINT_CONFIG = _option(
 
 TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx", "rekindle")
 MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
+HOOKED = ("claude", "codex", "gemini", "opencode")
+HOOK_EVENTS = ("start", "stop", "compact", "end")
 INSTALLABLE = ("service", "completion")
 SHELLS = ("bash", "zsh", "fish")
 
@@ -272,6 +274,20 @@ def _for_the_user() -> list[dict[str, Any]]:
                 "A small bridge to the daemon, which is started if need be and may be stopped or upgraded at any time: it "
                 "connects again, and no call is carried out twice. It ends when its client does. Who the agent is, the kernel "
                 "says; what it may do is what it may do anywhere."
+            ),
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "hook",
+            "fields": [
+                _place("agent", HOOKED, "whose hook it is"),
+                _place("event", HOOK_EVENTS, "what has happened, in our words"),
+            ],
+            "positional": ["agent", "event"],
+            "summary": "What agents run at their events; install sets them up, nobody types it.",
+            "details": (
+                "Reads what the agent says on standard input, tells the daemon, and prints what the agent takes: at a start, the "
+                "hand-off. Without a daemon, or with one that does not answer in time, it prints nothing; its status is always 0."
             ),
         },
         {
