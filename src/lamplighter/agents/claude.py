@@ -26,6 +26,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
 
 PROGRAM = Program(
@@ -215,4 +216,20 @@ HOOKS = Hooks(
     limit=10_000,
     read=usual,
     answer=usual_answer,
+)
+
+
+def _servers(site: Site) -> str:
+    """The user's are in a file beside its folder, which moves into the folder when that is elsewhere."""
+    if site.project is not None:
+        return os.path.join(site.project, ".mcp.json")
+    return os.path.join(site.folder("", "CLAUDE_CONFIG_DIR"), ".claude.json")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("claude", os.path.join(site.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json"), site, 10)
+
+
+SETUP = Setup(
+    "claude", _servers, _hooks, "Claude Code reads its hooks when it starts: those that run now have none yet"
 )

@@ -24,6 +24,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
 
 PROGRAM = Program(
@@ -192,4 +193,21 @@ HOOKS = Hooks(
     limit=10_000,  # what is longer is cut in its middle
     read=usual,
     answer=usual_answer,
+)
+
+
+def _servers(site: Site) -> str:
+    return os.path.join(site.folder(".codex", "CODEX_HOME"), "config.toml")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("codex", os.path.join(site.folder(".codex", "CODEX_HOME"), "hooks.json"), site, 10)
+
+
+SETUP = Setup(
+    "codex",
+    _servers,
+    _hooks,
+    "Codex runs no hook before you have trusted it, and says nothing of that: start codex, type /hooks, look at each of the "
+    "four and trust it. Each time one changes, as when lamp moves, it asks for that again",
 )

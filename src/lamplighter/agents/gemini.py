@@ -30,6 +30,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usual, usual_answer, word
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 
 PROGRAM = Program(
@@ -181,3 +182,15 @@ HOOKS = Hooks(
     answer=usual_answer,
     compacts_from=200_000,  # it says so before each turn, whether it then compacts or not
 )
+
+
+def _settings(site: Site) -> str:
+    root = os.path.join(site.folder("", "GEMINI_CLI_HOME"), ".gemini")
+    return os.path.join(root, "settings.json")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("gemini", _settings(site), site, 10_000)
+
+
+SETUP = Setup("gemini", _settings, _hooks)

@@ -31,6 +31,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Setup, Site
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, told
 
 PROGRAM = Program(
@@ -194,3 +195,20 @@ HOOKS = Hooks(  # by a plugin of ours, which says what others' hooks say and tak
     read=usual,
     answer=str,
 )
+
+
+def _config(site: Site) -> str:
+    """Its folder is in the user's configuration; in a project the file stands at its top."""
+    if site.project is not None:
+        return _existing(site.project)
+    config = site.environment.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
+    return _existing(os.path.join(config, "opencode"))
+
+
+def _existing(folder: str) -> str:
+    """It reads both; a user who has comments has the second."""
+    commented = os.path.join(folder, "opencode.jsonc")
+    return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
+
+
+SETUP = Setup("opencode", _config)

@@ -12,7 +12,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.hearing import Hook
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.operation import Nothing, Request, Result, operation
 
 _LONGEST = 4 << 20
 
@@ -56,6 +56,17 @@ async def agent_turn(call: Call, request: HookWord) -> Heard:
         return Heard()
     call.app.hearing.turn_over(hook)
     return Heard(session=hook.session)
+
+
+class Allowed(Result):
+    """Nothing to tell: a refusal is an error."""
+
+
+@operation(command=None, group="machine")
+async def may_install(call: Call, _: Nothing) -> Allowed:
+    """Whether the caller may change how agents are set up. For the command that does it, and works without a daemon too."""
+    await call.app.allowed(call.caller, Act.INSTALL)
+    return Allowed()
 
 
 def _hook(call: Call, request: HookWord) -> Hook | None:

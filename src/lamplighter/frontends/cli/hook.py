@@ -15,6 +15,8 @@ import time
 
 TYPE_CHECKING = False  # typing takes longer to import than all of this
 if TYPE_CHECKING:
+    from types import FrameType
+
     from lamplighter.frontends.cli.arguments import Arguments
     from lamplighter.frontends.cli.catalogue import Command
     from lamplighter.frontends.cli.output import Output
@@ -114,11 +116,15 @@ def _started(run: str, state: str, until: float) -> _socket.socket:
     from lamplighter.home import find_home
 
     find_home().make()
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, max(0.001, until - time.monotonic()))
     connection = connect_daemon(run, state)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return connection
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    os._exit(0)
 
 
 def folders() -> tuple[str, str]:
