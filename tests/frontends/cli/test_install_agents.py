@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import stat
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from lamplighter.agents.hooks import HOOKS
 from lamplighter.agents.setup import SETUPS
 from lamplighter.frontends.cli import catalogue
+from lamplighter.frontends.cli.main import main
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.hooked import Hooked
 from lamplighter.testing.processes import wait_until
@@ -56,12 +59,20 @@ def house(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def at_home(house: Path) -> Lamp:
-    """The command with a home folder of its own, and no daemon: none of this needs one."""
-    made = Engine(HOME=str(house))
+def at_home(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lamp:
+    """The command with a home folder of its own, and no daemon: none of this needs one. In this process: it is many times."""
     for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
-        made.environment.pop(name, None)
-    return made.cli
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(house))
+    monkeypatch.setenv("LAMPLIGHTER_HOME", str(tmp_path / "state"))
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            status = main(list(words))
+        return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
+
+    return run
 
 
 def done(ran: subprocess.CompletedProcess[str]) -> str:
@@ -266,21 +277,24 @@ def test_a_link_stays_a_link(at_home: Lamp, house: Path) -> None:
         ("vscode", {".vscode/mcp.json"}),
     ],
 )
-def test_in_a_project(at_home: Lamp, house: Path, tmp_path: Path, agent: str, expected: set[str]) -> None:
+def test_in_a_project(
+    at_home: Lamp, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, expected: set[str]
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    done(at_home("install", agent, "--project", cwd=project))
+    monkeypatch.chdir(project)
+    done(at_home("install", agent, "--project"))
     assert set(files(project)) == expected
     assert files(house) == {}
-    done(at_home("uninstall", agent, "--project", cwd=project))
+    done(at_home("uninstall", agent, "--project"))
     assert list(project.iterdir()) == []
 
 
 def test_many_at_once_are_as_one(at_home: Lamp, house: Path) -> None:
     path = place(house, "gemini", MINE["gemini"])
-    with ThreadPoolExecutor(4) as pool:
-        for ran in pool.map(lambda _: at_home("install", "gemini"), range(4)):
-            done(ran)
+    command = [sys.executable, "-m", "lamplighter.frontends.cli.main", "install", "gemini"]
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
+    assert [each.wait(60) for each in running] == [0, 0, 0, 0]
     assert path.read_bytes().count(b"hook gemini start") == 1
     done(at_home("uninstall", "gemini"))
     assert path.read_bytes() == MINE["gemini"].encode()

@@ -11,6 +11,7 @@ import json
 import os
 import stat
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import groupby
@@ -49,6 +50,7 @@ class AgentInstallation(Installation):
     changes: list[Change] = field(default_factory=list[Change])
     over: list[str] = field(default_factory=list[str])
     mode: int = 0o600
+    lock: int | None = None  # from before the first look at a file until after the last change
 
     def add(self, change: Change) -> None:
         self.changes.append(change)
@@ -69,11 +71,19 @@ class AgentInstallation(Installation):
         return list(unified_diff(before, after, lineterm="", n=2))[2:] if change.current is not None else after
 
     def _do(self) -> list[dict[str, Any]]:
-        for change in self.changes:
-            self._make(change)
-        for path in self.over:
-            self.ledger.forget(path)
+        try:
+            for change in self.changes:
+                self._make(change)
+            for path in self.over:
+                self.ledger.forget(path)
+        finally:
+            self.release()
         return []
+
+    def release(self) -> None:
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
     def _make(self, change: Change) -> None:
         if ledger.read(change.path) != change.current:
@@ -96,7 +106,26 @@ class AgentInstallation(Installation):
 
 
 def install(options: dict[str, Any]) -> Installation:
+    return _planned(options, _install)
+
+
+def uninstall(options: dict[str, Any]) -> Installation:
+    return _planned(options, _uninstall)
+
+
+def _planned(
+    options: dict[str, Any], make: Callable[[AgentInstallation, list[tuple[str, Text]]], None]
+) -> Installation:
     plan, texts = _begin(options)
+    try:
+        make(plan, texts)
+    except BaseException:
+        plan.release()
+        raise
+    return plan
+
+
+def _install(plan: AgentInstallation, texts: list[tuple[str, Text]]) -> None:
     for path, text in texts:
         current = _read(path)
         known = (current or b"").decode()
@@ -112,11 +141,9 @@ def install(options: dict[str, Any]) -> Installation:
             plan.notes.append(f"as it was: {plan.ledger.backup_of(path)}")
     note = setup_of(plan.target).note
     plan.notes += [note] if note else []
-    return plan
 
 
-def uninstall(options: dict[str, Any]) -> Installation:
-    plan, texts = _begin(options)
+def _uninstall(plan: AgentInstallation, texts: list[tuple[str, Text]]) -> None:
     for path, text in texts:
         current, kept = _read(path), plan.ledger.find(path)
         before = plan.ledger.before(kept) if kept else None
@@ -132,7 +159,6 @@ def uninstall(options: dict[str, Any]) -> Installation:
                 plan.add(Change(path, current, after, folders=tuple(kept.folders) if kept else ()))
             else:
                 plan.over.append(path)
-    return plan
 
 
 def _begin(options: dict[str, Any]) -> tuple[AgentInstallation, list[tuple[str, Text]]]:
@@ -140,7 +166,7 @@ def _begin(options: dict[str, Any]) -> tuple[AgentInstallation, list[tuple[str, 
     plan = AgentInstallation(agent, mode=0o644 if options.get("project") else 0o600)
     if not dry:
         check_operator()
-        plan.ledger.lock()  # until this process ends, so that what is planned is what is done
+        plan.lock = plan.ledger.lock()
     site = Site(
         home=os.path.expanduser("~"),
         project=os.getcwd() if options.get("project") else None,

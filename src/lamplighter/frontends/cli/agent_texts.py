@@ -63,7 +63,7 @@ class Text:
         if found is None or found == known:
             return text
         clean = toml_text.without_table(text, entry.keys)
-        return f"{clean}\n{table(entry.keys, known)}" if isinstance(known, dict) else clean
+        return f"{clean}\n{table(entry.keys, cast('dict[str, Any]', known))}" if isinstance(known, dict) else clean
 
     # -- JSON
 
