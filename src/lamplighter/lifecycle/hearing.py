@@ -30,6 +30,7 @@ from lamplighter.store import packets
 
 _SAME_SECONDS = 30.0  # two hooks for one event, of the settings and of a plugin, come together
 _FORK = "fork"
+_GENERIC = "generic"
 _CAPTURED = 3_200
 _MARGIN = 200
 
@@ -76,6 +77,7 @@ class Hearing:
             memory.began = began
             known = lamp.session.conversation.get("id")
             first = known in (None, hook.told.conversation)
+            await self._recognise(hook, lamp)
             if hook.told.conversation and lamp.session.agent == hook.hooks.agent:
                 await self.conversations.enter(
                     hook.session, hook.told.conversation, path=hook.told.transcript, by=hook.caller, why="hook"
@@ -125,6 +127,18 @@ class Hearing:
             conversation=said["conversation"],
             reason=said["reason"],
         )
+
+    async def _recognise(self, hook: Hook, lamp: Lamp) -> None:
+        """What was started as a shell that became the agent is listed as the agent."""
+        main = lamp.session.main
+        program = recognise(_words(main.pid)) if main and lamp.session.agent == _GENERIC else None
+        if program is None or program.name != hook.hooks.agent:
+            return
+
+        def become(before: Session) -> Session | None:
+            return replace(before, agent=hook.hooks.agent) if before.agent == _GENERIC else None
+
+        await self.fleet.change(hook.session, hook.caller, "recognised", become, agent=hook.hooks.agent)
 
     def _memory(self, session: str) -> _Memory:
         for gone in self._memories.keys() - self.fleet.lamps.keys():
