@@ -23,6 +23,7 @@ from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.guests import Guests
+from lamplighter.lifecycle.hearing import Hearing
 from lamplighter.lifecycle.history import History
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
@@ -107,6 +108,7 @@ class App:
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
         self.guests = Guests(self.fleet, self.logical)
         self.captures = Captures(self.fleet)
+        self.hearing = Hearing(self.fleet, self.conversations, self.captures, self.packing)
         self.booting = Booting(self.fleet, self.packing)
         self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)

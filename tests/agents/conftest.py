@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,9 +17,12 @@ import pytest
 
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import outside
-from lamplighter.testing.processes import Process, marked
+from lamplighter.testing.model import echo
+from lamplighter.testing.model.steps import Script
+from lamplighter.testing.processes import Process, marked, touched
 from lamplighter.testing.real_agents import AGENTS, LAMP, Agent
-from lamplighter.testing.scripted_model import Hold, OneCall, model
+from lamplighter.testing.scripted_model import Hold, OneCall, model, scripted
+from lamplighter.testing.staged import Stage
 
 
 @dataclass
@@ -120,3 +124,32 @@ def printed(served: Engine, client: str) -> str:
     return subprocess.run(
         command, env=served.environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout
+
+
+@pytest.fixture(params=list(AGENTS))
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """Makes the stage: an agent in a home of its own, ready to be started by Lamplighter, and a model that follows a script.
+    Whatever of it still lives afterwards makes the test fail."""
+    mark = f"mark-{uuid.uuid4().hex}"
+    with ExitStack() as stack:
+
+        def make(lit: Engine, script: Script = echo, *, bridge: bool = False, stubborn: bool = False) -> Stage:
+            asked = stack.enter_context(scripted(script))
+            agent = AGENTS[request.param](tmp_path / mark, asked)
+            if why := agent.missing():
+                pytest.skip(why)
+            made = Stage(lit, agent, asked, mark)
+            if bridge:
+                agent.configure(printed(lit, request.param))
+            if stubborn:
+                made.serve_stubborn()
+            agent.accept()
+            stack.callback(made.close)
+            return made
+
+        yield make
+    left = touched(mark)
+    for process in left:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    assert not left, f"left behind: {left}"

@@ -23,11 +23,14 @@ from lamplighter.agents.conversation import (
     Used,
     shortened,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
-from lamplighter.agents.traces import Entry, Traces, here
+from lamplighter.agents.traces import Entry as OnRecord
+from lamplighter.agents.traces import Traces, here
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
 from lamplighter.domain.manner import Manner, Way
@@ -280,7 +283,7 @@ STARTING = Manner(
 # -- what it leaves behind
 
 
-def _registry(home: str, environment: Mapping[str, str]) -> Iterator[Entry]:
+def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
     """`sessions/<pid>.json`, with a key and a socket beside it: they stay when the process is killed."""
     folder = f"{environment.get('CLAUDE_CONFIG_DIR') or f'{home}/.claude'}/sessions"
     for path, _ in listed(folder, ending=".json"):
@@ -291,7 +294,7 @@ def _registry(home: str, environment: Mapping[str, str]) -> Iterator[Entry]:
         keys = [key for key, _ in listed(folder, beginning=f"{pid}.", ending=".key")]
         socket = words(said.get("messagingSocketPath"))
         beside = (*keys, socket) if socket.endswith(f"/{pid}.sock") else (*keys,)
-        yield Entry(path, words(said.get("sessionId")), pid, int(start) if start.isdecimal() else None, beside)
+        yield OnRecord(path, words(said.get("sessionId")), pid, int(start) if start.isdecimal() else None, beside)
 
 
 def _on_record(path: str) -> dict[str, Any]:
@@ -314,3 +317,27 @@ TRACES = Traces(
 )
 
 ACP = Structured(command=("claude-agent-acp",))
+
+HOOKS = Hooks(
+    agent="claude",
+    names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
+    limit=10_000,
+    read=usual,
+    answer=usual_answer,
+)
+
+
+def _servers(site: Site) -> str:
+    """The user's are in a file beside its folder, which moves into the folder when that is elsewhere."""
+    if site.project is not None:
+        return os.path.join(site.project, ".mcp.json")
+    return os.path.join(site.folder("", "CLAUDE_CONFIG_DIR"), ".claude.json")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("claude", os.path.join(site.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json"), site, 10)
+
+
+SETUP = Setup(
+    "claude", _servers, _hooks, "Claude Code reads its hooks when it starts: those that run now have none yet"
+)

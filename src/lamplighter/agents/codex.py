@@ -21,8 +21,10 @@ from lamplighter.agents.conversation import (
     Stopped,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -248,4 +250,29 @@ ACP = Structured(
     command=("codex-acp",),
     heeds_eof=False,
     logins={"OPENAI_API_KEY": "openai-api-key", "CODEX_API_KEY": "codex-api-key"},
+)
+
+HOOKS = Hooks(
+    agent="codex",
+    names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
+    limit=10_000,  # what is longer is cut in its middle
+    read=usual,
+    answer=usual_answer,
+)
+
+
+def _servers(site: Site) -> str:
+    return os.path.join(site.folder(".codex", "CODEX_HOME"), "config.toml")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("codex", os.path.join(site.folder(".codex", "CODEX_HOME"), "hooks.json"), site, 10)
+
+
+SETUP = Setup(
+    "codex",
+    _servers,
+    _hooks,
+    "Codex runs no hook before you have trusted it, and says nothing of that: start codex, type /hooks, look at each of the "
+    "four and trust it. Each time one changes, as when lamp moves, it asks for that again",
 )

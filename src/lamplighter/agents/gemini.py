@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lamplighter.agents import journal
@@ -27,8 +28,10 @@ from lamplighter.agents.conversation import (
     Stopped,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usual, usual_answer, word
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -228,3 +231,30 @@ TRACES = Traces(
 )
 
 ACP = Structured(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})
+
+
+def _hook(document: dict[str, Any]) -> Told:
+    """What was answered comes under a name of its own."""
+    return replace(usual(document), message=word(document, "prompt_response", 20_000) or "")
+
+
+HOOKS = Hooks(
+    agent="gemini",
+    names={START: "SessionStart", STOP: "AfterAgent", COMPACT: "PreCompress", END: "SessionEnd"},
+    limit=10_000,
+    read=_hook,
+    answer=usual_answer,
+    compacts_from=200_000,  # it says so before each turn, whether it then compacts or not
+)
+
+
+def _settings(site: Site) -> str:
+    root = os.path.join(site.folder("", "GEMINI_CLI_HOME"), ".gemini")
+    return os.path.join(root, "settings.json")
+
+
+def _hooks(site: Site) -> list[Entry]:
+    return usual_hooks("gemini", _settings(site), site, 10_000)
+
+
+SETUP = Setup("gemini", _settings, _hooks)

@@ -6,6 +6,7 @@ for. A conversation in it is named by the database's path, `#`, and its id.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -29,8 +30,10 @@ from lamplighter.agents.conversation import (
     Stopped,
     Used,
 )
+from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.setup import Entry, Setup, Site
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -302,3 +305,94 @@ STARTING = Manner(
 TRACES = Traces(agent="opencode", pids=("OPENCODE_PID",), plain=("OPENCODE",))
 
 ACP = Structured(command=("opencode", "acp"))
+
+HOOKS = Hooks(  # by a plugin of ours, which says what others' hooks say and takes the context as it is
+    agent="opencode",
+    names={START: START, STOP: STOP, COMPACT: COMPACT, END: END},
+    limit=10_000,
+    read=usual,
+    answer=str,
+)
+
+
+def _config(site: Site) -> str:
+    """Its folder is in the user's configuration; in a project the file stands at its top."""
+    if site.project is not None:
+        return _existing(site.project)
+    config = site.environment.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
+    return _existing(os.path.join(config, "opencode"))
+
+
+def _existing(folder: str) -> str:
+    """It reads both; a user who has comments has the second."""
+    commented = os.path.join(folder, "opencode.jsonc")
+    return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
+
+
+_PLUGIN = """\
+// lamp install opencode wrote this; lamp uninstall opencode takes it away. It tells Lamplighter of each conversation,
+// and gives the model what the last session left. Without an answer in time, opencode goes on as if it were not there.
+import { spawn } from "node:child_process"
+
+const command = %(command)s
+const variables = %(variables)s
+
+function tell(event, said) {
+  return new Promise((resolve) => {
+    try {
+      const env = { ...process.env, ...variables }
+      const child = spawn(command[0], [...command.slice(1), "hook", "opencode", event], {
+        env, stdio: ["pipe", "pipe", "ignore"],
+      })
+      let answer = ""
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("data", (text) => (answer += text))
+      child.stdin.on("error", () => {})
+      child.on("error", () => resolve(""))
+      child.on("close", () => resolve(answer))
+      child.stdin.end(JSON.stringify(said))
+    } catch {
+      resolve("")
+    }
+  })
+}
+
+export const Lamplighter = async ({ directory }) => {
+  const given = new Map()
+  const children = new Set()
+  const said = (id, more) => ({ session_id: id, cwd: directory, ...more })
+  const begin = (id, source) => given.set(id, tell("start", said(id, { source })))
+  return {
+    event: async ({ event }) => {
+      const about = event.properties ?? {}
+      if (event.type === "session.created") {
+        if (about.info?.parentID) children.add(about.info.id)
+        else if (about.info && !given.has(about.info.id)) begin(about.info.id, "startup")
+      } else if (event.type === "session.compacted" && given.has(about.sessionID)) {
+        begin(about.sessionID, "compact")
+      } else if (event.type === "session.idle" && given.has(about.sessionID)) {
+        await tell("stop", said(about.sessionID))
+      }
+    },
+    "experimental.session.compacting": async ({ sessionID }) => {
+      if (given.has(sessionID)) await tell("compact", said(sessionID, { trigger: "auto" }))
+    },
+    "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
+      if (!sessionID || children.has(sessionID)) return
+      if (!given.has(sessionID)) begin(sessionID, "resume")
+      const text = await given.get(sessionID)
+      if (text) system.push(text)
+    },
+  }
+}
+"""
+
+
+def _hooks(site: Site) -> list[Entry]:
+    """As a plugin, which it loads from a folder: it has no hooks that are commands."""
+    folder = os.path.join(site.project, ".opencode") if site.project else os.path.dirname(_config(site))
+    words = {"command": json.dumps(list(site.command)), "variables": json.dumps(dict(site.variables))}
+    return [Entry(os.path.join(folder, "plugins", "lamplighter.js"), (), _PLUGIN % words)]
+
+
+SETUP = Setup("opencode", _config, _hooks)

@@ -45,6 +45,7 @@ class Act(StrEnum):
     FORGET = "forget for good"
     OVERRIDE = "override a succession policy"
     IMPORT = "import records"
+    INSTALL = "change how agents are set up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,18 @@ NOBODY = Caller(Rank.NOBODY, "nobody")
 DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
 _OPERATORS_OWN = frozenset(
-    {Act.DOWN_ALL, Act.PRUNE, Act.UNPROTECT, Act.ADOPT, Act.APPROVE, Act.TOKEN, Act.FORGET, Act.OVERRIDE, Act.IMPORT}
+    {
+        Act.DOWN_ALL,
+        Act.PRUNE,
+        Act.UNPROTECT,
+        Act.ADOPT,
+        Act.APPROVE,
+        Act.TOKEN,
+        Act.FORGET,
+        Act.OVERRIDE,
+        Act.IMPORT,
+        Act.INSTALL,
+    }
 )
 _FREE = frozenset({Act.READ, Act.START, Act.DOWN})
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})

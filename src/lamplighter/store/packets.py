@@ -81,6 +81,11 @@ def keep_receipt(db: sqlite3.Connection, receipt: dict[str, Any]) -> None:
     db.execute("INSERT OR REPLACE INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, json.dumps(receipt)))
 
 
+def was_delivered(db: sqlite3.Connection, session: str) -> bool:
+    """Whether a session was ever given a packet."""
+    return db.execute("SELECT 1 FROM receipts WHERE session = ? LIMIT 1", (session,)).fetchone() is not None
+
+
 def receipt(db: sqlite3.Connection, packet: str) -> dict[str, Any] | None:
     row = db.execute("SELECT document FROM receipts WHERE id = ?", (packet,)).fetchone()
     return json.loads(row["document"]) if row else None

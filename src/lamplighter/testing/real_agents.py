@@ -32,6 +32,10 @@ class Agent(ABC):
     """One program in a home of its own. `accept` does what its user does in dialogs: trust the folder, allow the server."""
 
     name: str
+    prompts: tuple[str, ...]
+    """What its screen shows where its user may type."""
+    keeps_jobs = True
+    """What its shell has left with `&` goes on when the command is over."""
 
     def __init__(self, home: Path, model: Model) -> None:
         self.model = model
@@ -46,6 +50,10 @@ class Agent(ABC):
     @abstractmethod
     def configure(self, config: str) -> None:
         """Put what `lamp mcp --print-config` prints where its user is told to paste it, as it is."""
+
+    @abstractmethod
+    def serve(self, name: str, command: list[str]) -> None:
+        """One more MCP server, as its user would add it; before `accept`."""
 
     @abstractmethod
     def accept(self) -> None: ...
@@ -104,6 +112,7 @@ class Agent(ABC):
 
 class Claude(Agent):
     name = "claude"
+    prompts = ("❯",)
 
     def program(self) -> list[str]:
         # The binary itself: what the package runs when it is installed would only link it into its place.
@@ -112,6 +121,9 @@ class Claude(Agent):
 
     def configure(self, config: str) -> None:
         (self.project / ".mcp.json").write_text(config)
+
+    def serve(self, name: str, command: list[str]) -> None:
+        _merge(self.project / ".mcp.json", "mcpServers", name, {"command": command[0], "args": command[1:]})
 
     def accept(self) -> None:
         project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
@@ -123,8 +135,13 @@ class Claude(Agent):
         }
         (self.home / ".claude.json").write_text(json.dumps(state))
         settings = {
-            "enabledMcpjsonServers": ["lamplighter"],
-            "permissions": {"allow": ["Bash", "mcp__lamplighter"]},
+            "enableAllProjectMcpServers": True,
+            # Its own auto mode would have the model judge each command.
+            "permissions": {
+                "disableAutoMode": "disable",
+                "defaultMode": "default",
+                "allow": ["Bash", "mcp__lamplighter", "mcp__stubborn"],
+            },
         }
         _write(self.home / ".claude" / "settings.json", json.dumps(settings))
 
@@ -150,12 +167,19 @@ class Claude(Agent):
 
 class Codex(Agent):
     name = "codex"
+    prompts = ("› ",)
+    keeps_jobs = False
 
     def program(self) -> list[str]:
         return [str(NODE), str(MODULES / ".bin" / "codex")]
 
     def configure(self, config: str) -> None:
         _write(self._place, config)
+
+    def serve(self, name: str, command: list[str]) -> None:
+        pasted = self._place.read_text() if self._place.exists() else ""
+        words = f"command = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}"
+        _write(self._place, f"{pasted}\n[mcp_servers.{name}]\n{words}\n")
 
     def accept(self) -> None:
         pasted = self._place.read_text() if self._place.exists() else ""
@@ -193,12 +217,17 @@ class Codex(Agent):
 
 class Gemini(Agent):
     name = "gemini"
+    prompts = ("Type your message",)
 
     def program(self) -> list[str]:
         return [str(NODE), str(MODULES / ".bin" / "gemini")]
 
     def configure(self, config: str) -> None:
         _write(self.home / ".gemini" / "settings.json", config)
+
+    def serve(self, name: str, command: list[str]) -> None:
+        added = {"command": command[0], "args": command[1:]}
+        _merge(self.home / ".gemini" / "settings.json", "mcpServers", name, added)
 
     def accept(self) -> None:
         _write(self.home / ".gemini" / "trustedFolders.json", json.dumps({str(self.project): "TRUST_FOLDER"}))
@@ -224,6 +253,7 @@ class Gemini(Agent):
 
 class Opencode(Agent):
     name = "opencode"
+    prompts = ("Ask anything", "ctrl+p commands")
 
     def program(self) -> list[str]:
         found = sorted(MODULES.glob("opencode-linux-*/bin/opencode"))
@@ -231,6 +261,9 @@ class Opencode(Agent):
 
     def configure(self, config: str) -> None:
         _write(self._place, config)
+
+    def serve(self, name: str, command: list[str]) -> None:
+        _merge(self._place, "mcp", name, {"type": "local", "command": command})
 
     def accept(self) -> None:
         pasted: dict[str, Any] = json.loads(self._place.read_text()) if self._place.exists() else {}
@@ -275,6 +308,12 @@ AGENTS: dict[str, type[Agent]] = {kind.name: kind for kind in (Claude, Codex, Ge
 def _write(place: Path, content: str) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(content)
+
+
+def _merge(place: Path, key: str, name: str, value: dict[str, Any]) -> None:
+    document: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    document.setdefault(key, {})[name] = value
+    _write(place, json.dumps(document))
 
 
 def _events(said: str) -> Iterator[dict[str, Any]]:

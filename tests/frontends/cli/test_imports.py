@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from lamplighter.frontends.cli.hook import folders
+from lamplighter.home import find_home
 from lamplighter.testing.engine import Engine
 
+ROOT = Path(__file__).parents[3]
 HEAVY = ("pydantic", "sqlite3", "asyncio", "rich", "mcp", "argparse", "subprocess", "pyghostty", "importlib.metadata")
 SCRIPT = """
 import sys
@@ -28,6 +33,71 @@ def test_a_command_in_a_pipe_imports_nothing_heavy(lit: Engine, words: list[str]
     modules = done.stderr.split()
     found = [name for name in HEAVY if name in modules and name not in _already()]
     assert not found
+
+
+NOT_FOR_A_HOOK = (
+    *HEAVY,
+    "json",
+    "socket",
+    "typing",
+    "dataclasses",
+    "enum",
+    "re",
+    "lamplighter.errors",
+    "lamplighter.home",
+)
+
+
+@pytest.mark.parametrize("event", ["stop", "end", "compact", "start"])
+def test_a_hook_imports_next_to_nothing(lit: Engine, event: str) -> None:
+    """Agents wait for it at every turn. What is printed is measured after it, so that a lazy import counts too."""
+    lit.call("get_status")
+    script = (
+        "import sys\nfrom lamplighter.frontends.cli.hook import main\nstatus = main(sys.argv[1:])\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\nsys.exit(status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "claude", event],
+        input='{"session_id": "conv"}',
+        capture_output=True,
+        text=True,
+        env=lit.environment,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == ""
+    modules = set(done.stderr.split())
+    assert "lamplighter.frontends.cli.hook" in modules
+    assert not [name for name in NOT_FOR_A_HOOK if name in modules and name not in _already()]
+
+
+def test_the_script_goes_to_a_hook_at_once() -> None:
+    script = "import sys\nimport lamplighter.frontends.cli.entry\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not [name for name in NOT_FOR_A_HOOK if name in done.stdout.split() and name not in _already()]
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["lamp"].startswith(
+        "lamplighter.frontends.cli.entry:"
+    )
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LAMPLIGHTER_HOME": "~/lamp"},
+        {"HOME": "/h"},
+        {"HOME": "/h", "XDG_STATE_HOME": "/s"},
+        {"HOME": "/h", "XDG_RUNTIME_DIR": "/tmp"},
+        {"HOME": "/h", "XDG_RUNTIME_DIR": "/nowhere"},
+    ],
+    ids=str,
+)
+def test_a_hook_finds_the_same_home(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LAMPLIGHTER_HOME", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    home = find_home()
+    assert folders() == (home.run, home.state)
 
 
 def _already() -> set[str]:

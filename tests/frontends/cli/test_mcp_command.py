@@ -17,7 +17,7 @@ from lamplighter.testing.engine import Engine
 def servers(client: str, text: str) -> dict[str, Any]:
     if client == "codex":
         return tomllib.loads(text)["mcp_servers"]
-    return json.loads(text)["servers" if client == "vscode" else "mcpServers"]
+    return json.loads(text)[{"vscode": "servers", "opencode": "mcp"}.get(client, "mcpServers")]
 
 
 @pytest.mark.parametrize("client", MCP_CLIENTS)
@@ -27,9 +27,9 @@ def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) ->
     assert (printed.returncode, printed.stderr) == (0, "")
     ((name, server),) = servers(client, printed.stdout).items()
     assert name == ("lamplighter" if tools == "core" else "lamplighter-tmux")
-    assert server["env"] == {"LAMPLIGHTER_HOME": str(lit.folder)}
+    assert server["environment" if client == "opencode" else "env"] == {"LAMPLIGHTER_HOME": str(lit.folder)}
     asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
-    command = [server["command"], *server["args"]]
+    command = server["command"] if client == "opencode" else [server["command"], *server["args"]]
     ran = subprocess.run(
         command, input=asked, env=lit.environment, capture_output=True, text=True, timeout=60, check=True
     )

@@ -121,6 +121,7 @@ _FOREGROUND = _option(
     "foreground", "--foreground", "stay until the daemon is told to go, as a service manager wants it"
 )
 _DRY = _option("dry_run", "--dry-run", "show what would be written and run, and do nothing")
+_PROJECT = _option("project", "--project", "agents: in this folder's project, not for all of yours")
 _NO_START = _option("no_start", "--no-start", "service: the file alone, nothing is run; for images and dotfiles")
 _SHELL = _option("shell", "--shell", "completion: for this shell (default: yours, to uninstall all)", "string", None)
 
@@ -136,8 +137,10 @@ _PRINT_CONFIG = _option(
 )
 
 TOOLSETS = ("core", "openclaw", "tmux", "kiro", "delx", "rekindle")
-MCP_CLIENTS = ("claude", "codex", "gemini", "cursor", "vscode")
-INSTALLABLE = ("service", "completion")
+MCP_CLIENTS = ("claude", "codex", "gemini", "opencode", "cursor", "vscode")
+HOOKED = ("claude", "codex", "gemini", "opencode")
+HOOK_EVENTS = ("start", "stop", "compact", "end")
+INSTALLABLE = ("service", "completion", "claude", "codex", "gemini", "opencode", "cursor", "vscode")
 SHELLS = ("bash", "zsh", "fish")
 
 _SAVE = _option("save", "--save", "store a hand-off instead, and end nothing; say what in the options below")
@@ -150,8 +153,8 @@ CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "handoff": (_SAVE,),
     "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
     "up": (_FOREGROUND,),
-    "install": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
-    "uninstall": (_DRY, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
+    "install": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
+    "uninstall": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
 }
 """Options that never reach the daemon."""
 
@@ -248,8 +251,10 @@ def _for_the_user() -> list[dict[str, Any]]:
             "command": "install",
             "fields": [target],
             "positional": ["target"],
-            "summary": "Make Lamplighter at home: the daemon as a service of yours, or completion in your shell.",
+            "summary": "Make Lamplighter at home: in an agent's configuration, as a service of yours, in your shell.",
             "details": (
+                "An agent gets our MCP server and, where it has them, our hooks in its own configuration; nothing else in those "
+                "files changes, and each is kept as it was. Only the operator may. "
                 "service writes a systemd user unit that starts the daemon at login; stopping it never ends a session. "
                 "completion puts the script where the shell looks for it. A file that is there already and is not ours is "
                 "kept, and comes back with uninstall. The second time there is nothing to do."
@@ -261,7 +266,10 @@ def _for_the_user() -> list[dict[str, Any]]:
             "fields": [{**target, "description": "what to take away"}],
             "positional": ["target"],
             "summary": "Take away what install wrote, and put back what was there before.",
-            "details": "A file of ours that was edited by hand is kept beside it. What is not ours is left alone.",
+            "details": (
+                "An agent's files are as they were, to the byte; where they have changed since, only what is ours is taken out. "
+                "A file of ours that was edited by hand is kept beside it. What is not ours is left alone."
+            ),
         },
         {
             **_OF_THE_CLIENT,
@@ -273,6 +281,20 @@ def _for_the_user() -> list[dict[str, Any]]:
                 "A small bridge to the daemon, which is started if need be and may be stopped or upgraded at any time: it "
                 "connects again, and no call is carried out twice. It ends when its client does. Who the agent is, the kernel "
                 "says; what it may do is what it may do anywhere."
+            ),
+        },
+        {
+            **_OF_THE_CLIENT,
+            "command": "hook",
+            "fields": [
+                _place("agent", HOOKED, "whose hook it is"),
+                _place("event", HOOK_EVENTS, "what has happened, in our words"),
+            ],
+            "positional": ["agent", "event"],
+            "summary": "What agents run at their events; install sets them up, nobody types it.",
+            "details": (
+                "Reads what the agent says on standard input, tells the daemon, and prints what the agent takes: at a start, the "
+                "hand-off. Without a daemon, or with one that does not answer in time, it prints nothing; its status is always 0."
             ),
         },
         {

@@ -87,8 +87,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "events": ("lamp events --follow", "lamp events nightly"),
     "doctor": ("lamp doctor",),
     "prune": ("lamp prune", "lamp prune --apply"),
-    "install": ("lamp install service --dry-run", "lamp install service", "lamp install completion --shell zsh"),
-    "uninstall": ("lamp uninstall service",),
+    "install": (
+        "lamp install claude --dry-run",
+        "lamp install codex --project",
+        "lamp install service",
+        "lamp install completion --shell zsh",
+    ),
+    "uninstall": ("lamp uninstall claude", "lamp uninstall service"),
+    "hook": ("lamp hook claude start < event.json",),
     "completion": ("lamp completion bash",),
     "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),
     "token": (
@@ -138,6 +144,7 @@ NOTES: dict[str, str] = {
     ),
     "doctor": "Exit status 3 when something is broken.",
     "up": "With --foreground, TERM or Ctrl-C stops the daemon; sessions go on. It ends when the daemon is told to go.",
+    "install": "What is written where, and what the hooks do: docs/hooks.md.",
     "completion": "In bash or zsh: source <(lamp completion bash). In fish: lamp completion fish | source.",
 }
 

@@ -1,7 +1,8 @@
 """`lamp install TARGET` and `lamp uninstall TARGET`: finds the target's own module, and carries out what it plans.
 
 Each target is a module with `install(options)` and `uninstall(options)`, both returning an Installation; nothing is changed
-before that is carried out. Agents may do this: it writes the user's own files, which any process of the user can write too.
+before that is carried out. Agents may install the service and completion: that writes the user's own files, which any process
+of the user can write too. How agents are set up is the operator's alone, and its module refuses them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.installation import Installation
 from lamplighter.frontends.cli.output import Output
 
-TARGETS = {"service": "unit", "completion": "completion"}
+_AGENTS = ("claude", "codex", "gemini", "opencode", "cursor", "vscode")
+TARGETS = {"service": "unit", "completion": "completion", **dict.fromkeys(_AGENTS, "agent_install")}
 """What can be installed: the module that knows how."""
 
 
@@ -28,4 +30,4 @@ def uninstall(_: Command, arguments: Arguments, output: Output) -> int:
 
 def _plan(what: str, arguments: Arguments) -> Installation:
     module: Any = importlib.import_module(f"lamplighter.frontends.cli.{TARGETS[arguments.request['target']]}")
-    return getattr(module, what)(arguments.options)
+    return getattr(module, what)({**arguments.options, "target": arguments.request["target"]})

@@ -35,7 +35,7 @@ class Installation:
 
     def carry_out(self, output: Output, *, dry: bool) -> int:
         """0, or 3 when a command failed; the files stay as they are then, and the next call goes on from there."""
-        shown = [_as_diff(step) for step in self.steps]
+        shown = [self.difference(step) for step in self.steps]
         failed = [] if dry else self._do()
         if output.as_json:
             output.document(self.document(dry, failed))
@@ -53,6 +53,10 @@ class Installation:
             "failed": failed,
             "notes": self.notes,
         }
+
+    def difference(self, step: Step) -> list[str]:
+        """The change of a file, before it is made."""
+        return _as_diff(step)
 
     def _do(self) -> list[dict[str, Any]]:
         failed = _run(self.first)
@@ -91,7 +95,7 @@ def _target(step: Step) -> str:
 
 
 def _as_diff(step: Step) -> list[str]:
-    """The change of a file, before it is made. A new file is shown whole."""
+    """A new file is shown whole."""
     if step.act != "write":
         return []
     before = read(step.path).splitlines()

@@ -32,6 +32,7 @@ _OWN_WAY = {
     "uninstall": "install:uninstall",
     "completion": "completion:completion",
     "mcp": "mcp:mcp",
+    "hook": "hook:hook",
     "token": "token:token",
     "handoff": "handoff:handoff",
     "remember": "records:remember",

@@ -22,6 +22,7 @@ PLACES = {
     "claude": ".mcp.json of a project, or run: claude mcp add-json NAME 'what is inside its braces'",
     "codex": "~/.codex/config.toml",
     "gemini": "~/.gemini/settings.json",
+    "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project",
     "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
     "vscode": ".vscode/mcp.json of a project, or the user's mcp.json (MCP: Open User Configuration)",
 }
@@ -59,9 +60,16 @@ def configuration(client: str, tools: str) -> str:
     environment = {key: os.environ[key] for key in ("LAMPLIGHTER_HOME",) if key in os.environ}
     if client == "codex":
         return _toml(name, command, arguments, environment)
+    if client == "opencode":
+        local: dict[str, Any] = {"type": "local", "command": [command, *arguments], "enabled": True}
+        return _json("mcp", name, local | ({"environment": environment} if environment else {}))
     server: dict[str, Any] = {"type": "stdio"} if client in ("claude", "vscode") else {}
     server |= {"command": command, "args": arguments} | ({"env": environment} if environment else {})
-    return json.dumps({"servers" if client == "vscode" else "mcpServers": {name: server}}, indent=2) + "\n"
+    return _json("servers" if client == "vscode" else "mcpServers", name, server)
+
+
+def _json(top: str, name: str, server: dict[str, Any]) -> str:
+    return json.dumps({top: {name: server}}, indent=2) + "\n"
 
 
 def _toml(name: str, command: str, arguments: list[str], environment: dict[str, str]) -> str:
