@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import outside
 from lamplighter.testing.processes import Process, marked
 from lamplighter.testing.real_agents import AGENTS, LAMP, Agent
-from lamplighter.testing.scripted_model import Hold, Model, model
+from lamplighter.testing.scripted_model import Hold, OneCall, model
 
 
 @dataclass
@@ -26,14 +27,14 @@ class Meeting:
 
     engine: Engine
     agent: Agent
-    model: Model
+    model: OneCall
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The agent's program with these arguments, to its end."""
         return self.agent.run(*arguments)
 
     @contextmanager
-    def turn(self) -> Iterator[subprocess.Popen[str]]:
+    def turn(self) -> Generator[subprocess.Popen[str]]:
         """One headless turn, under way. What is still there of it afterwards is killed."""
         said = self.agent.home / "said"
         with said.open("w") as file:
@@ -111,7 +112,10 @@ def meet(request: pytest.FixtureRequest, served: Engine, tmp_path: Path) -> Iter
 
 
 def printed(served: Engine, client: str) -> str:
-    """What the user pastes: to the letter."""
+    """What the user pastes: to the letter. For opencode nothing is printed; it has the same in its own words."""
+    if client == "opencode":
+        ours = {"type": "local", "command": [str(LAMP), "mcp"], "environment": {"LAMPLIGHTER_HOME": str(served.folder)}}
+        return json.dumps({"mcp": {"lamplighter": ours}})
     command = [str(LAMP), "mcp", "--print-config", client]
     return subprocess.run(
         command, env=served.environment, capture_output=True, text=True, check=True, timeout=60
