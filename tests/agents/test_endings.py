@@ -6,7 +6,9 @@ LAMPLIGHTER_AGENT_ROUNDS=20 runs each case that often.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,11 +36,7 @@ def laden(stage: Stage, *, terminal: bool) -> str:
     """A session of the agent with everything that it can leave: a job, one in a session of its own, a tool that runs, a deaf
     MCP server; and what it starts by itself."""
     stage.model.script = [[*stage.jobs(), Hang(Gate()), Say("never said")]]
-    if terminal:
-        session = stage.terminal()
-        stage.submit(session, "leave things")
-    else:
-        session = stage.headless("leave things")
+    session = stage.terminal("leave things") if terminal else stage.headless("leave things")
     own = ["managed-daemon"] if terminal and stage.agent.name == "codex" else []
     expected = {*stage.expected(), *own}
     assert wait_until(lambda: stage.roles() == expected, PATIENCE), (stage.roles(), stage.told(session))
@@ -63,3 +61,32 @@ def test_nothing_is_left(stage: Callable[..., Stage], lit: Engine, where: str, a
     assert told["state"] == "ended"
     assert (told["certificate"]["guarantee"], told["certificate"]["survivors"]) == (lit.guarantee, [])
     assert len(before) >= len(JOBS)
+
+
+@pytest.mark.parametrize("round", ROUNDS)
+def test_nothing_is_left_of_one_that_died(stage: Callable[..., Stage], lit: Engine, round: int) -> None:
+    """The agent itself is killed, by nobody that we know; what it has left goes after it, without a word from anyone."""
+    if lit.guarantee == "kernel":
+        pytest.skip("one path is enough: the other is the harder one")
+    staged = stage(lit, stubborn=True)
+    session = laden(staged, terminal=True)
+    os.kill(lit.show(session)["pid"], signal.SIGKILL)
+    ended = staged.ended(session)
+    assert staged.left() == []
+    assert (ended["state"], ended["how"]) == ("ended", "exited")
+
+
+@pytest.mark.parametrize("round", ROUNDS)
+def test_nothing_is_left_when_the_daemon_dies_meanwhile(stage: Callable[..., Stage], lit: Engine, round: int) -> None:
+    """Killed in the middle of the end; the next one goes on with it, and the answer is one and the same."""
+    if lit.guarantee == "kernel":
+        pytest.skip("one path is enough: the other is the harder one")
+    staged = stage(lit, stubborn=True)
+    session = laden(staged, terminal=False)
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(lit.call, "end_session", session=session, grace="2s")
+        assert wait_until(lambda: lit.show(session)["state"] != "running", PATIENCE)
+        lit.kill(lit.daemon())
+        told = ending.result(PATIENCE)
+    assert (told["state"], told["certificate"]["survivors"]) == ("ended", [])
+    assert staged.left() == []

@@ -29,10 +29,10 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, 
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.births import is_born, was_born
-from lamplighter.lifecycle.conversations import first_facts
+from lamplighter.lifecycle.conversations import begin, first_facts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
-from lamplighter.lifecycle.order import PACKET, Order, Told
+from lamplighter.lifecycle.order import PACKET, TOLD, By, Order, Told
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
 from lamplighter.lifecycle.projects import Project, Projects
@@ -241,7 +241,7 @@ class Launcher:
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
                     raise name_taken(value, aliases.find(db, namespace, value) or "another session")
             if launch.order.conversation:
-                aliases.turn_to(db, session.agent, launch.order.conversation, session.id, session.created_at)
+                begin(db, session.agent, launch.order.conversation, session.id, session.created_at)
             if launch.talk is not None:
                 handed = launch.legacy.text if launch.legacy else None
                 exchanges.save(
@@ -371,7 +371,7 @@ class Launcher:
 
         lamp = self.fleet.lamps[session.id]
         lamp.guarantee = hello["guarantee"]
-        self._forget_spec(session.id)
+        self._forget_spec(session)
         await self.fleet.change(session.id, DAEMON, "started", become, pid=main.pid)
         return lamp.session
 
@@ -402,10 +402,12 @@ class Launcher:
     def _remove_folder(self, session: str) -> None:
         shutil.rmtree(self.fleet.folder(session), ignore_errors=True)
 
-    def _forget_spec(self, session: str) -> None:
-        """The environment is in it: it goes as soon as the command runs."""
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.fleet.folder(session)}/launch.json")
+    def _forget_spec(self, session: Session) -> None:
+        """The environment is in it: it goes as soon as the command runs; and so does what the command has open to be read."""
+        names = ["launch.json", *([TOLD] if session.told.get("by") == By.INPUT else [])]
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.fleet.folder(session.id)}/{name}")
 
 
 def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
@@ -442,7 +444,7 @@ def _first_facts(launch: Launch, line: list[str], cwd: str, told: Told) -> dict[
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
     facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
-    facts |= {"told": told.by.value if told.by else None, "untested": launch.order.untested}
+    facts |= {"told": told.document, "untested": launch.order.untested}
     facts |= first_facts(launch.order.conversation)
     facts["talk"] = {"heeds_eof": launch.talk.heeds_eof} if launch.talk else {}
     commit = commit_of(cwd)

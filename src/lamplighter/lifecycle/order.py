@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from lamplighter.domain.manner import PROMPT
 from lamplighter.domain.quoting import one_line, shortened
@@ -33,12 +34,17 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """`reads` is what standard input is instead of a pipe; `files` go into the session's folder."""
+    """`reads` is what standard input is instead of a pipe; `files` go into the session's folder; `size` is what is read."""
 
     argv: list[str]
     by: By | None = None
     files: dict[str, str] = field(default_factory=dict[str, str])
     reads: str | None = None
+    size: int = 0
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"by": self.by.value, "size": self.size} if self.by else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ class Order:
     def _apart(self, head: list[str], folder: str, taken: str | None, text: str) -> Told:
         """A prompt that is no part of the command. Typed it is better short: what many lines do, only the program knows."""
         if self.headless:
-            return Told(head, By.INPUT, {TOLD: text}, f"{folder}/{TOLD}")
+            return Told(head, By.INPUT, {TOLD: text}, f"{folder}/{TOLD}", len(text.encode(errors="surrogateescape")))
         typed = " ".join([_pointer(folder), *([self.prompt] if self.prompt else [])]) if taken else text
         return Told(head, By.TYPED, {TOLD: typed})
 

@@ -15,8 +15,9 @@ from lamplighter.agents.starting import GENERIC, STARTING, manner_of, plain
 from lamplighter.domain.manner import CONVERSATION, LAST, Manner, Way
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, ConflictError, InputError, MissingError
+from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle import transcripts
+from lamplighter.lifecycle.conversations import occupied
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.order import Order
 from lamplighter.lifecycle.preconditions import check_command, find_program
@@ -65,7 +66,8 @@ class Ordering:
             closed=wish.headless and (known or wish.prompt is not None),
             untested=manner.untested,
         )
-        check_command((*order.head, *((wish.prompt,) if wish.prompt else ())), wish.environment)
+        check_command(order.head, wish.environment)
+        check_command((*order.head, wish.prompt or ""), wish.environment)
         _check_installed(manner, cwd, wish.environment)
         return order
 
@@ -168,13 +170,8 @@ def _named(words: tuple[str, ...], conversation: str) -> tuple[str, ...]:
 
 
 def _check_free(session: Session, conversation: str, manner: Manner, cwd: str) -> None:
-    """Two in one conversation at once would each overwrite what the other says."""
     if session.alive and session.conversation.get("id") in (None, conversation):
-        raise ConflictError(
-            Code.ACTIVE,
-            f"{session.name} ({session.id}) is in this conversation, and runs",
-            f"lamp send {session.id} speaks to it, lamp attach {session.id} shows it; or end it first",
-        )
+        raise occupied(session.id, session.name)
     if manner.by_folder and os.path.realpath(session.cwd) != os.path.realpath(cwd):
         raise InputError(
             Code.BAD_INPUT,

@@ -97,12 +97,15 @@ class Speech:
     async def tell(self, session: Session, by: Caller, key: str) -> None:
         """Type its first prompt, where that was left to be typed once it runs; once, however often with the same key. One that
         does not read yet finds it waiting; one that has left already did not want it."""
-        if session.facts.get("told") != By.TYPED or not session.alive:
+        place = f"{self.fleet.folder(session.id)}/{TOLD}"
+        if session.told.get("by") != By.TYPED or not session.alive or not os.path.exists(place):
             return
-        with suppress(DeadlineError, ConflictError, OSError):
-            with open(f"{self.fleet.folder(session.id)}/{TOLD}", encoding="utf-8") as file:
-                text = file.read()
+        with open(place, encoding="utf-8") as file:
+            text = file.read()
+        with suppress(DeadlineError, ConflictError):
             await self.send(session, text, keys=False, enter=True, by=by, key=key)
+        with suppress(FileNotFoundError):
+            os.unlink(place)  # what is typed is not kept
 
     async def read(
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool

@@ -252,7 +252,8 @@ def _note(call: Call, session: Session) -> str | None:
         By.FILE: f"the prompt is too long for an argument: {session.agent} is told to read {folder}/{TOLD}",
         By.PACKET_FILE: f"packet and prompt are too long for an argument: {session.agent} is told to read {folder}/{PACKET}",
     }
-    notes = [places[session.facts["told"]]] if session.facts.get("told") in places else []
+    by = session.told.get("by", "")
+    notes = [places[by]] if by in places else []
     if session.facts.get("untested"):
         notes.append(f"how {session.agent} is started was never tried with the program itself")
     return "; ".join(notes) or None

@@ -80,6 +80,16 @@ def last_in(db: sqlite3.Connection, namespace: str, folders: Sequence[str]) -> t
     return (str(row[0]), str(row[1])) if row else None
 
 
+def living_with(db: sqlite3.Connection, namespace: str, value: str) -> tuple[str, str] | None:
+    """The id and name of a session that has not ended and is known by this now."""
+    row = db.execute(
+        "SELECT sessions.id, name FROM aliases JOIN sessions ON sessions.id = aliases.session"
+        " WHERE namespace = ? AND value = ? AND until IS NULL AND state <> 'ended' LIMIT 1",
+        (namespace, value),
+    ).fetchone()
+    return (str(row[0]), str(row[1])) if row else None
+
+
 def of_sessions(db: sqlite3.Connection, namespace: str, sessions: Iterable[str]) -> dict[str, tuple[str, float | None]]:
     """What each is known by, the newest where there are several, and until when."""
     found: dict[str, tuple[str, float | None]] = {}

@@ -34,6 +34,8 @@ class Agent(ABC):
     name: str
     prompts: tuple[str, ...]
     """What its screen shows where its user may type."""
+    chosen: str | None = None
+    """The model, when one must be named."""
     keeps_jobs = True
     """What its shell has left with `&` goes on when the command is over."""
 
@@ -73,6 +75,10 @@ class Agent(ABC):
 
     def asked(self) -> list[str]:
         return self.headless("go")
+
+    def words(self) -> list[str]:
+        """The program and words of its user's own, for Lamplighter to add its own to."""
+        return self.program()
 
     @abstractmethod
     def keys(self) -> dict[str, str]: ...
@@ -201,6 +207,9 @@ class Codex(Agent):
     def conversation(self, said: str) -> str:
         return next(event["thread_id"] for event in _events(said) if "thread_id" in event)
 
+    def words(self) -> list[str]:
+        return [*self.program(), *self._approved()]
+
     def keys(self) -> dict[str, str]:
         return {"OWN_KEY": "none"}
 
@@ -218,6 +227,7 @@ class Codex(Agent):
 class Gemini(Agent):
     name = "gemini"
     prompts = ("Type your message",)
+    chosen = "gemini-2.5-flash"  # else it asks another model first which one to use
 
     def program(self) -> list[str]:
         return [str(NODE), str(MODULES / ".bin" / "gemini")]
@@ -242,7 +252,10 @@ class Gemini(Agent):
         return [*self.terminal(resume), "-p", prompt, "-o", "stream-json"]
 
     def terminal(self, resume: str | None = None) -> list[str]:
-        return [*self.program(), "--yolo", "-m", "gemini-2.5-flash", *(["--resume", resume] if resume else [])]
+        return [*self.words(), "-m", str(self.chosen), *(["--resume", resume] if resume else [])]
+
+    def words(self) -> list[str]:
+        return [*self.program(), "--yolo"]
 
     def conversation(self, said: str) -> str:
         return next(event["session_id"] for event in _events(said) if "session_id" in event)

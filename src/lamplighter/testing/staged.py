@@ -6,7 +6,6 @@ folder of all that the agent starts. Knows nothing of a particular agent.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,24 +31,22 @@ class Stage:
     mark: str
     sessions: list[str] = field(default_factory=list[str])
 
-    def terminal(self, resume: str | None = None, **arguments: Any) -> str:
-        return self._start(self.agent.terminal(resume), rows=40, cols=120, **arguments)
+    def terminal(self, prompt: str | None = None, **arguments: Any) -> str:
+        return self._start(prompt=prompt, rows=40, cols=120, **arguments)
 
-    def headless(self, prompt: str, resume: str | None = None, **arguments: Any) -> str:
-        """Standard input is at its end: Codex would wait for the rest of its task."""
-        command = shlex.join(self.agent.headless(prompt, resume))
-        return self._start(["sh", "-c", f"exec {command} </dev/null"], headless=True, **arguments)
+    def headless(self, prompt: str, **arguments: Any) -> str:
+        return self._start(prompt=prompt, headless=True, **arguments)
 
     def submit(self, session: str, text: str) -> None:
-        """As a person does: type, see it, press Enter."""
-        assert self.agent_ready(session), self.told(session)
+        """As a person does: wait for its prompt, type, see it, press Enter."""
+        assert wait_until(lambda: self._at_prompt(session), PATIENCE), self.told(session)
         self.engine.call("send_input", session=session, text=text, enter=False)
-        assert wait_until(lambda: text in self.screen(session), PATIENCE), self.told(session)
+        assert self.shows(session, text), self.told(session)
         self.engine.call("send_input", session=session, text="Enter", keys=True)
         assert wait_until(lambda: self.model.count(text), PATIENCE), self.told(session)
 
-    def agent_ready(self, session: str) -> bool:
-        return wait_until(lambda: any(sign in self.screen(session) for sign in self.agent.prompts), PATIENCE)
+    def _at_prompt(self, session: str) -> bool:
+        return any(sign in self.screen(session) for sign in self.agent.prompts)
 
     def shows(self, session: str, text: str) -> bool:
         return wait_until(lambda: text in self.screen(session), PATIENCE)
@@ -104,9 +101,15 @@ class Stage:
     def _job(self, name: str, through: str = "") -> str:
         return f"{through}bash -c 'exec -a {self.mark}-{name} sleep {_SECONDS}' >/dev/null 2>&1 </dev/null &"
 
-    def _start(self, command: list[str], **arguments: Any) -> str:
-        given = {"cwd": str(self.agent.project), "environment": self.agent.environment(), **arguments}
-        started: str = self.engine.start(*command, **given)["id"]
+    def _start(self, **arguments: Any) -> str:
+        usual: dict[str, Any] = {
+            "agent": self.agent.name,
+            "command": self.agent.words(),
+            "model": self.agent.chosen,
+            "cwd": str(self.agent.project),
+            "environment": self.agent.environment(),
+        }
+        started: str = self.engine.call("start_session", **{**usual, **arguments})["id"]
         self.sessions.append(started)
         return started
 
