@@ -6,17 +6,22 @@ import json
 import os
 import shlex
 import shutil
+import signal
+import sqlite3
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lamplighter.errors import LampError
+from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.mcp_client import bridge_command, connected
 from lamplighter.testing.outsider import Outsider, answered, asking, in_a_shell, outsider
 from lamplighter.testing.processes import inspect, marked, none_left, wait_until
 
@@ -294,7 +299,7 @@ def test_a_kill_leaves_nobody(lit: Engine, tmp_path: Path, mark: str) -> None:
         agent.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
         session, neighbour = own(agent), own(other)
         agent.tell(f"trap '' TERM; {job} & setsid {job} & (setsid {job} &) ; {in_a_shell(f'{job} & {job}')} &")
-        assert wait_until(lambda: len(marked(mark)) == 5, 20)
+        assert wait_until(lambda: len(marked(mark)) == 6, 20)
         ended = lit.call("kill_session", session=session, force=True, grace="0.1s")
         assert (ended["state"], ended["certificate"]["guarantee"]) == ("ended", "best_effort")
         assert ended["certificate"]["survivors"] == []
@@ -338,6 +343,54 @@ def test_going_down_leaves_it_alone(tmp_path: Path, lit: Engine) -> None:
         assert agent.process.poll() is None
         assert wait_until(lambda: lit.show(session)["state"] == "running")
         assert own(agent) == session
+
+
+def test_a_pid_that_another_has_by_now_is_nobodys(lit: Engine, tmp_path: Path) -> None:
+    """While no daemon was there its process ended and the number was given away: as if, by another start time in the store."""
+    with outsider(lit, tmp_path) as agent:
+        before = own(agent)
+        os.kill(lit.keeper()[0], signal.SIGSTOP)  # so that it starts no daemon meanwhile
+        lit.kill(lit.daemon())
+        with closing(sqlite3.connect(lit.home.database)) as db, db:
+            change = "UPDATE sessions SET main = replace(main, ?, ?), facts = replace(facts, ?, ?) WHERE id = ?"
+            start = str(agent.seen.start_ticks)
+            db.execute(change, (start, str(int(start) - 1)) * 2 + (before,))
+        os.kill(lit.keeper()[0], signal.SIGCONT)
+        assert lit.call("wait_session", session=before, until="ended", timeout="30s")["state"] == "ended"
+        assert agent.process.poll() is None
+        after = own(agent)
+        assert after != before
+        assert lit.call("kill_session", session=after, force=True, grace="0s")["state"] == "ended"
+
+
+def test_as_long_as_nothing_can_be_written_it_is_no_session_and_no_operator(lit: Engine, tmp_path: Path) -> None:
+    theirs = lit.start("cat")["id"]
+    folder, aside = lit.folder / "sessions", lit.folder / "aside"
+    with outsider(lit, tmp_path) as agent:
+        folder.rename(aside)
+        folder.write_text("no folder can be made here")
+        try:
+            assert agent.caller() == f"agent:claude:{agent.process.pid}@{agent.seen.start_ticks}"
+            assert agent.ask("kill_session", session=theirs, force=True)["error"]["code"] == "APPROVAL_NEEDED"
+            assert registered(lit, agent) == set()
+        finally:
+            folder.unlink()
+            aside.rename(folder)
+        assert own(agent) in registered(lit, agent)
+    lit.call("kill_session", session=theirs, force=True, grace="0s")
+
+
+def test_a_call_of_its_own_says_which_conversation_it_is_in(lit: Engine, tmp_path: Path) -> None:
+    """As Codex does, whose bridge has hardly any environment."""
+    program, path = tmp_path / "codex", f"{lit.folder}/codex-{uuid.uuid4().hex[:8]}"
+    program.symlink_to(sys.executable)
+    command = (str(program), mcp_agent.__file__, path, *bridge_command())
+    with process(*command, env=lit.environment, stdout=subprocess.DEVNULL) as running, connected(path) as client:
+        for meta in ({"sessionId": ONE, "threadId": TWO}, {"sessionId": ONE}, {"sessionId": "../x", "threadId": 5}, {}):
+            client.raw("list_sessions", {}, _meta=meta)
+        (session,) = (one["id"] for one in lit.call("list_sessions")["sessions"] if one["pid"] == running.pid)
+        heard = [event["detail"] for event in lit.events(session) if event["action"] == "conversation"]
+        assert [one["conversation"] for one in heard] == [ONE]
 
 
 # -- adopted by its pid
