@@ -42,7 +42,9 @@ def test_it_owns_what_it_starts(meet: Callable[..., Meeting]) -> None:
         assert turn.wait(100) == 0
     ended = meeting.engine.call("wait_session", session=session, until="ended", timeout="30s")
     assert ended["state"] == "ended"
-    assert meeting.engine.show(session)["handoff"]["source"] == "inferred"
+    handoff = meeting.engine.show(session)["handoff"]
+    assert handoff["source"] == "inferred"
+    assert any(basis.startswith("transcript ") for basis in handoff["basis"]), handoff
 
 
 @pytest.mark.parametrize("meet", ["codex"], indirect=True)
@@ -61,6 +63,8 @@ def test_codex_is_known_without_its_environment(
         assert not names & {KEPT_BACK, "OWN_KEY", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}
         outer = meeting.engine.show(owner.removeprefix("session:"))
         assert (outer["agent"], outer["driver"]) == ("codex", "registered")
+        told = [event for event in meeting.engine.events(outer["id"]) if event["action"] == "conversation"]
+        assert len(told) == 1, "its call says which conversation it is in"
 
 
 def test_inside_a_session_it_is_that_session(meet: Callable[..., Meeting]) -> None:
