@@ -53,4 +53,4 @@ def test_without_the_daemon_it_goes_on(meet: Callable[..., Meeting]) -> None:
     started = meeting.engine.show("after-a-break")
     meeting.engine.call("kill_session", session=started["id"], grace="0s", force=True)
     assert started["id"] in meeting.model.result, meeting.model.result
-    assert started["owner"].startswith(f"agent:{meeting.agent.name}:")
+    assert meeting.engine.show(started["owner"].removeprefix("session:"))["agent"] == meeting.agent.name

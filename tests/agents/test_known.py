@@ -22,18 +22,29 @@ def test_it_owns_what_it_starts(meet: Callable[..., Meeting]) -> None:
     with meeting.turn() as turn:
         assert meeting.model.answered.wait(100), "the tool's result has not come back"
         try:
-            owner = meeting.engine.show(name)["owner"]
-            kind, program, process = owner.split(":")
-            assert (kind, program) == ("agent", meeting.agent.name)
-            pid, _, start = process.partition("@")
-            seen = inspect(int(pid))
+            kind, _, session = meeting.engine.show(name)["owner"].partition(":")
+            assert kind == "session"
+            shown = meeting.engine.show(session)
+            assert (shown["driver"], shown["agent"], shown["guarantee"]) == (
+                "registered",
+                meeting.agent.name,
+                "best_effort",
+            )
+            assert (shown["owner"], shown["cwd"]) == ("operator", str(meeting.agent.project))
+            seen = inspect(shown["pid"])
             assert seen is not None
-            assert seen.start_ticks == int(start)
             assert meeting.agent.name in " ".join(seen.cmdline)
+            found = meeting.engine.call("list_sessions")["sessions"]
+            assert [one["id"] for one in found if one["pid"] == seen.pid] == [session]
         finally:
             meeting.engine.call("kill_session", session=name, grace="0s", force=True)
         meeting.model.released.set()
         assert turn.wait(100) == 0
+    ended = meeting.engine.call("wait_session", session=session, until="ended", timeout="30s")
+    assert ended["state"] == "ended"
+    handoff = meeting.engine.show(session)["handoff"]
+    assert handoff["source"] == "inferred"
+    assert any(basis.startswith("transcript ") for basis in handoff["basis"]), handoff
 
 
 @pytest.mark.parametrize("meet", ["codex"], indirect=True)
@@ -50,7 +61,10 @@ def test_codex_is_known_without_its_environment(
         names = {line.partition("=")[0] for line in environment(bridge.pid)}
         assert "LAMPLIGHTER_HOME" in names
         assert not names & {KEPT_BACK, "OWN_KEY", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}
-        assert owner.startswith("agent:codex:")
+        outer = meeting.engine.show(owner.removeprefix("session:"))
+        assert (outer["agent"], outer["driver"]) == ("codex", "registered")
+        told = [event for event in meeting.engine.events(outer["id"]) if event["action"] == "conversation"]
+        assert len(told) == 1, "its call says which conversation it is in"
 
 
 def test_inside_a_session_it_is_that_session(meet: Callable[..., Meeting]) -> None:

@@ -162,7 +162,7 @@ def test_an_agent_outside_every_session_asks_as_that_agent(lit: Engine, tmp_path
     with subprocess.Popen([str(program), "-c", f"{script}; true"]) as agent:
         assert wait_until(answers[0].exists, 30)
         request = json.loads(answers[0].read_text())["error"]["details"]["request"]
-        assert listed(lit)[0]["caller"].startswith(f"agent:claude:{agent.pid}@")
+        assert lit.show(listed(lit)[0]["caller"].removeprefix("session:"))["pid"] == agent.pid
         decide(lit, request)
         granted = json.dumps({**json.loads(wanted), "approval": request})
         foreign = [sys.executable, asker.__file__, run, str(answers[1]), "plain", "kill_session", granted]

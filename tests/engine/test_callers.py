@@ -146,7 +146,7 @@ def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
 
 
 def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tmp_path: Path) -> None:
-    """A program called claude, outside every session: it owns what it starts, and is not the operator."""
+    """A program called claude, outside every session: it is a session that owns what it starts, and is not the operator."""
     agent = tmp_path / "claude"
     shutil.copy("/bin/sh", agent)
     answers = [lit.folder / name for name in ("who", "started", "ended", "refused")]
@@ -163,7 +163,8 @@ def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tm
     script = "; ".join(" ".join(f"'{word}'" for word in words) for words in asked)
     subprocess.run([str(agent), "-c", f"{script}; true"], check=True, timeout=60)
     who, started, ended, refused = (json.loads(answer.read_text()) for answer in answers)
-    assert who["result"]["caller"].startswith("agent:claude:")
+    assert who["result"]["caller"].startswith("session:")
+    assert f"session:{started['result']['parent']}" == who["result"]["caller"]
     assert started["result"]["name"] == "its"
     assert ended["result"]["state"] == "ended"
     assert refused["error"]["code"] == "APPROVAL_NEEDED"

@@ -6,15 +6,20 @@ same. Whoever learns it tells it here: the start, a hook, the MCP bridge, the ag
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lamplighter.agents.telling import telling_of
 from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, ConflictError
+from lamplighter.errors import Code, ConflictError, LampError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import aliases
+
+log = logging.getLogger(__name__)
 
 
 class Conversations:
@@ -48,6 +53,17 @@ class Conversations:
             session, by, "conversation", become, also=write, agent=agent, conversation=conversation, why=why
         )
         return changed is not None
+
+    async def hear(self, session: str | None, meta: Mapping[str, Any]) -> None:
+        """What an agent's MCP call says beside its arguments. A call is never refused for it."""
+        lamp = self.fleet.lamps.get(session or "")
+        told = telling_of(lamp.session.agent).in_call(meta) if lamp else None
+        if lamp is None or told is None or told == lamp.session.conversation.get("id"):
+            return
+        try:
+            await self.enter(lamp.session.id, told, why="its call")
+        except LampError as error:
+            log.warning("%s is in another conversation, and that is not kept: %s", lamp.session.id, error)
 
     async def session_in(self, agent: str, conversation: str) -> str | None:
         """The id of the session that is in this conversation, else of the last that was."""

@@ -1,4 +1,4 @@
-"""An agent that nobody started under Lamplighter: a real process with an agent's name, which runs what a test tells it. For tests.
+"""An agent that nobody started under Lamplighter: a real process with an agent's name, which runs what it is told. For tests.
 
 It is a shell under another name that reads its commands from a pipe, so everything that it runs is its child.
 """

@@ -176,7 +176,8 @@ def test_an_agent_outside_is_known_though_it_hides_its_environment(lit: Engine, 
         with connected(path, elicitation=FORM) as client:
             client.answer = lambda _: YES
             own = client.call("start_session", command=["cat"])["id"]
-            assert lit.show(own)["owner"].startswith(f"agent:{program}:{process.pid}@")
+            owner = lit.show(lit.show(own)["owner"].removeprefix("session:"))
+            assert (owner["agent"], owner["pid"], owner["driver"]) == (program, process.pid, "registered")
             assert refused(client, "kill_session", session=theirs, force=True).code == "APPROVAL_NEEDED"
             assert client.questions == [], "an agent's client could accept for it"
             assert client.call("kill_session", session=own, force=True)["state"] == "ended"

@@ -80,7 +80,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": ("lamp export > records.jsonl", "lamp export --project shop > shop.jsonl"),
     "import": ("lamp import records.jsonl", "ssh desk lamp export | lamp import -"),
     "protect": ("lamp protect claude", "lamp protect claude --off"),
-    "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main"),
+    "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main", "lamp adopt 4711"),
     "up": ("lamp up",),
     "status": ("lamp status --json",),
     "down": ("lamp down", "lamp down --all --yes"),

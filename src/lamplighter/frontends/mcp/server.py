@@ -84,6 +84,7 @@ class Desk:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:60]}")
         conversation = conversation_of(self.app, context)
         conversation.implicit_approval = self.toolset.implicit_approval
+        await self.app.conversations.hear(conversation.caller.session, dict(params.meta or {}))
         try:
             return await self.consent.given(
                 context, params, conversation, lambda: self._run(tool, conversation, params.arguments or {})
