@@ -15,6 +15,7 @@ from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
 from lamplighter.lifecycle.launch import Launch
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.speaking import spawn_structured
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -29,6 +30,7 @@ class SpawnAgent(Request):
     )
     model: str | None = Field(default=None, description="the model that it is to use")
     stays: bool = Field(default=False, description="on a terminal, and there for more when the task is done")
+    structured: bool = Field(default=False, description="over the Agent Client Protocol, where the agent speaks it")
     discard: bool = Field(default=False, description="its log goes as soon as it has ended")
     max_age: str | None = Field(default=None, description="end it when it is older than this")
     label: list[str] = Field(default_factory=list, max_length=20, description="words to find it by")
@@ -57,6 +59,8 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
             f"what agent {call.caller.name} is cannot be told, to start another like it",
             _hint(call),
         )
+    if request.structured:
+        return Spawned.model_validate(await spawn_structured(call, request, agent))
     recipe = _recipe(call, agent)
     words, told = recipe.words(agent, request.task, request.model, stays=request.stays)
     limits = choose(call.app.settings.limits_for(Kind.SUBAGENT), None, request.max_age, None)
