@@ -124,7 +124,12 @@ class App:
         self.speech.talks = self.waiting.talks = self.talks
         self.judgement.talks = self.talks.standing
         self.approvals.on_decided = self.talks.decided
+        self.talks.retire = self._retire
         self.undertaker.close_talk, self.undertaker.end_talk = self.talks.close, self.talks.end
+
+    async def _retire(self, session: Session) -> None:
+        grace, key = self.settings.grace, f"{session.key}/done"
+        await self.undertaker.end(session, DAEMON, "its task is done", grace=grace, ask=False, key=key)
 
     async def open(self) -> None:
         """Everything that was alive is found again before anybody is heard."""

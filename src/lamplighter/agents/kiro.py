@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
@@ -26,6 +27,7 @@ COMMAND = "kiro-cli"
 HOME = "KIRO_HOME"
 """Where Kiro keeps what is the user's: agents, settings, and one conversation for each folder under `sessions`."""
 _CONVERSATIONS = "sessions"
+_HELP_SECONDS = 10.0
 _NAMED = re.compile(r"^\s*\*?\s*([A-Za-z0-9][\w.@-]*)(?:\s+|$)")
 
 
@@ -39,6 +41,22 @@ def chat(agent: str | None, *, resume: bool) -> list[str]:
     """One message, on standard input. Without `resume` a conversation begins; with it the folder's newest goes on."""
     words = [COMMAND, "chat", "--no-interactive", "--trust-all-tools"]
     return [*words, *(["--resume"] if resume else []), *(["--agent", agent] if agent else [])]
+
+
+def speaks_acp(path: str, environment: Mapping[str, str]) -> bool:
+    """Whether the program knows `acp`: older ones do not. Blocks; for a thread."""
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = subprocess.run(
+            [path, "acp", "--help"],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_HELP_SECONDS,
+            check=False,
+        )
+        return asked.returncode == 0
+    return False
 
 
 def own_home(environment: Mapping[str, str]) -> str:

@@ -37,7 +37,8 @@ def _list() -> list[dict[str, Any]]:
 class Exchange:
     """`cursor`: the output is taken in up to here. `size`: of the conversation's file, which counts no further. `calls` are our
     own requests without an answer, by number; `outbox` what is to be written to the agent, each with the key that makes it
-    happen once; `queue` the prompts that wait; `asked` the agent's requests for permission, by their number as JSON."""
+    happen once; `queue` the prompts that wait; `asked` the agent's requests for permission, by their number as JSON.
+    `once`: it is told to leave when its prompts are answered; `trusting`: what it asks for is granted."""
 
     cwd: str = "/"
     wanted: str | None = None
@@ -59,6 +60,14 @@ class Exchange:
     last: dict[str, Any] = field(default_factory=_texts)
     stopped: str | None = None
     refused: str | None = None
+    once: bool = False
+    trusting: bool = False
+
+    @property
+    def done(self) -> bool:
+        """There is nothing more to come of one that is there for its first prompt alone."""
+        over = self.phase in (Phase.REFUSED, Phase.CLOSED) or (self.phase is Phase.READY and self.turns > 0)
+        return self.once and over and not self.busy and not self.outbox
 
     @property
     def busy(self) -> bool:
@@ -88,16 +97,20 @@ class Exchange:
 @dataclass(frozen=True, slots=True)
 class Talk:
     """How a talk is to begin. `resume`: an older conversation of the agent's, or `last`; `logins` are the ways in which it may be
-    logged in to with what its environment has. `heeds_eof`: it leaves when its input ends."""
+    logged in to with what its environment has. `heeds_eof`: it leaves when its input ends. `once`: it is
+    to leave when it has answered; `trusting`: whatever it asks for is granted, for whoever said so before."""
 
     resume: str | None = None
     prompt: str | None = None
     logins: tuple[str, ...] = ()
     heeds_eof: bool = True
+    once: bool = False
+    trusting: bool = False
 
     def exchange(self, cwd: str, owner: str, key: str, handed: str | None) -> Exchange:
         """Before its first word. What was handed over comes before the prompt, as one."""
         begun = Exchange(cwd=cwd, wanted=self.resume, logins=list(self.logins))
+        begun.once, begun.trusting = self.once, self.trusting
         text = "\n\n".join(part for part in (handed, self.prompt) if part)
         if text:
             begun.take_key(key)

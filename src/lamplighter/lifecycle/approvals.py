@@ -117,12 +117,16 @@ class Approvals:
 
     # -- deciding
 
-    async def decide(self, word: str, *, grant: bool, by: Caller) -> Approval:
-        """The operator's word. It can be changed until the approval is used or has expired."""
+    async def decide(self, word: str, *, grant: bool, by: Caller, repeated: bool = False) -> Approval:
+        """The operator's word. It can be changed until the approval is used or has expired. `repeated`: the call may have been
+        carried out before a crash, and what was granted used since; then that is what happened."""
         now = self.fleet.clock.now()
 
         def write(db: sqlite3.Connection) -> Approval:
-            return self._decide(db, _find(db, word), grant, by.name, now)
+            found = _find(db, word)
+            if repeated and grant and found.state is Standing.USED and found.decided_by == by.name:
+                return found
+            return self._decide(db, found, grant, by.name, now)
 
         decided = await self._change(write)
         if self.on_decided is not None:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from lamplighter.domain.lines import plain
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import GAP, INPUT, OUTPUT, STDERR, gap_said, segments
+from lamplighter.lifecycle.acp.journal import whole
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.order import By
 
@@ -57,7 +58,7 @@ def _read(folder: str, session: Session, since: int, limit: int, offset: int, ro
     told = _told(session) if not since else []
     newest: deque[Said] = deque(told, maxlen=limit + offset)
     lost, count = 0, len(told)
-    for one in _messages(folder, since):
+    for one in _spoken(folder) if session.driver is Driver.ACP else _messages(folder, since):
         if isinstance(one, int):
             lost += one
         elif errors or one.role != "tool":
@@ -105,6 +106,16 @@ def _messages(folder: str, since: int) -> Iterator[Said | int]:
                 yield _typed(frame.payload, frame.time) if frame.kind == INPUT else gap_said(frame.payload)[0]
     if held:
         yield _printed(role, held, began)
+
+
+def _spoken(folder: str) -> Iterator[Said | int]:
+    """Of one that speaks ACP: what was said, as it was."""
+    roles: dict[str, Role] = {"user": "user", "agent": "assistant"}
+    for entry in whole(folder):
+        if entry["kind"] == "lost":
+            yield int(entry["bytes"])
+        elif entry["kind"] == "whole" and entry["of"] in roles:
+            yield Said(roles[entry["of"]], entry["text"], entry["at"], len(entry["text"]))
 
 
 def _cut(held: bytearray) -> int:

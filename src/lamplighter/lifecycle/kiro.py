@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from lamplighter.agents import kiro as program
 from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, KiroSession, Turn, TurnKind, TurnState
 from lamplighter.domain.permission import DAEMON
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
+from lamplighter.lifecycle.acp.journal import spoken
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.patrol import PATROL
 from lamplighter.lifecycle.stop import Undertaker
@@ -36,6 +38,7 @@ class Kiro:
         self.store = fleet.store
         self.undertaker = undertaker
         self.tasks = tasks
+        self._speakers: dict[tuple[str, int, int], bool] = {}
         self.beginning: dict[str, asyncio.Event] = {}  # turns whose run is being started now
 
     def home(self, session: str) -> str:
@@ -59,6 +62,29 @@ class Kiro:
         """The session of ours that this turn is; None when it never came to be."""
         found = await self.store.get(lambda db: sessions.by_key(db, turn.key))
         return await self.fleet.now(found) if found is not None else None
+
+    async def conversation(self, turn: Turn) -> str | None:
+        """What kiro-cli calls the conversation that the turn before this one was in, over ACP."""
+
+        def read(db: sqlite3.Connection) -> list[Turn]:
+            return kiro.turns_of(db, turn.owner, turn.session, True)
+
+        before = [
+            each for each in await self.store.get(read) if each.id != turn.id and each.kind is not TurnKind.COMMAND
+        ]
+        run = await self.run_of(before[-1]) if before else None
+        return run.conversation.get("id") if run is not None and run.driver is Driver.ACP else None
+
+    async def speaks_acp(self, path: str, environment: Mapping[str, str]) -> bool:
+        """Whether this kiro-cli can be spoken to so; found out once for each program."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return False
+        known = (path, found.st_mtime_ns, found.st_size)
+        if known not in self._speakers:
+            self._speakers = {known: await asyncio.to_thread(program.speaks_acp, path, environment)}
+        return self._speakers[known]
 
     @contextmanager
     def starting(self, turn: str) -> Generator[None]:
@@ -85,7 +111,7 @@ class Kiro:
         run = await self.run_of(turn)
         if run is None:
             return turn
-        said = await asyncio.to_thread(transcribe, self.fleet.folder(run.id), ended=not run.alive)
+        said, failure = await asyncio.to_thread(_said, self.fleet.folder(run.id), run)
         if run.alive:
             state = TurnState.STREAMING if said.chunks else TurnState.RUNNING
             return replace(turn, state=state, chunks=said.chunks, errors=said.errors)
@@ -93,7 +119,7 @@ class Kiro:
         turn = await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or turn
         if turn.done:
             return turn
-        done = _outcome(turn, run, said)
+        done = _outcome(turn, run, said, failure)
         if await self.finish(done):
             return done
         return await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or done
@@ -148,14 +174,26 @@ class Kiro:
         await asyncio.to_thread(program.forget_conversation, self.home(session))
 
 
-def _outcome(turn: Turn, run: Session, said: Said) -> Turn:
+def _said(folder: str, run: Session) -> tuple[Said, str | None]:
+    """What it said; over ACP also whether it answered: why it did not, or "" when it did."""
+    if run.driver is not Driver.ACP:
+        return transcribe(folder, ended=not run.alive), None
+    found = spoken(folder)
+    errors = transcribe(folder, ended=not run.alive).errors
+    return Said(found.chunks, errors), found.failure if found.stopped else None
+
+
+def _outcome(turn: Turn, run: Session, said: Said, failure: str | None) -> Turn:
     ending = run.ending
     code = run.exit.code if run.exit else None
     at = ending.at if ending else run.ended_at
     done = replace(turn, ended_at=at or turn.created_at, chunks=said.chunks, errors=said.errors, exit_code=code)
     if turn.stopped:
         return replace(done, state=TurnState.CANCELLED, failure=_ENDED if turn.stopped == "ended" else "cancelled")
-    if code == 0 and (ending is None or ending.by == "itself"):
+    if failure is not None:
+        state = TurnState.FAILED if failure else TurnState.COMPLETED
+        return replace(done, state=state, failure=failure, exit_code=code if failure else 0)
+    if run.driver is not Driver.ACP and code == 0 and (ending is None or ending.by == "itself"):
         return replace(done, state=TurnState.COMPLETED)
     if ending is not None and ending.by == PATROL.name:
         return replace(done, state=TurnState.FAILED, failure=f"{LIMIT_PASSED}: {ending.reason}")

@@ -68,7 +68,7 @@ async def decide_approval(call: Call, request: DecideApproval) -> ApprovalView:
     """Grant or refuse what an agent asks for. Can be changed until it is used or has expired. Only the operator may."""
     await call.app.allowed(call.caller, Act.APPROVE)
     grant = request.decision == "grant"
-    decided = await call.app.approvals.decide(request.request, grant=grant, by=call.caller)
+    decided = await call.app.approvals.decide(request.request, grant=grant, by=call.caller, repeated=call.repeated)
     # This result is kept under its key for a week, and what is to be typed must not be.
     return await _view(call, replace(decided, arguments=None))
 

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.agents import kiro as program
+from lamplighter.domain.exchange import Talk
 from lamplighter.domain.kiro import (
     GRACE_SECONDS,
     IDLE_SECONDS,
@@ -28,6 +29,7 @@ from lamplighter.domain.kiro import (
     new_task_id,
 )
 from lamplighter.domain.permission import Act
+from lamplighter.domain.session import Driver
 from lamplighter.errors import (
     Code,
     ConflictError,
@@ -41,6 +43,7 @@ from lamplighter.operations.call import Call
 from lamplighter.operations.end import KillSession, kill_session
 from lamplighter.operations.kiro_views import KiroSessionView, KiroTurnView, session_view, turn_view
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.speaking import launch_talk
 from lamplighter.operations.start import StartSession, start_session
 from lamplighter.store import events, kiro
 
@@ -232,6 +235,8 @@ async def _run(call: Call, turn: Turn, environment: dict[str, str]) -> None:
     home = app.kiro.home(session.id)
     try:
         await asyncio.to_thread(program.make_home, home, environment)
+        if await _spoken_to(call, session, turn, home, environment):
+            return
         started = await start_session(call, _orders(session, turn, home, environment))
     except (LampError, OSError) as error:
         problem = error if isinstance(error, LampError) else _no_home(home, error)
@@ -241,6 +246,33 @@ async def _run(call: Call, turn: Turn, environment: dict[str, str]) -> None:
         raise problem from error
     run = await app.find(started.model_dump()["id"])
     await app.speech.feed(run, turn.message, call.caller, f"{call.key}/input")
+
+
+async def _spoken_to(call: Call, session: KiroSession, turn: Turn, home: str, environment: dict[str, str]) -> bool:
+    """Over ACP, where the program has it: then it says itself when it is done. A conversation that was begun otherwise, one with
+    an agent of the user's, and commands go the older way."""
+    if session.agent or turn.kind is TurnKind.COMMAND:
+        return False
+    conversation = await call.app.kiro.conversation(turn) if turn.resumes else None
+    again = await call.app.kiro.run_of(turn)
+    if again is not None and again.driver is not Driver.ACP:
+        return False
+    if again is None and turn.resumes and conversation is None:
+        return False
+    if not await call.app.kiro.speaks_acp(find_program(environment), environment):
+        return False
+    talk = Talk(conversation, turn.message, once=True, trusting=True)
+    await launch_talk(
+        call,
+        program.ACP.command,
+        talk,
+        agent="kiro",
+        environment={**environment, program.HOME: home},
+        cwd=session.working_directory,
+        name=f"kiro:{turn.id}",
+        idle_limit=f"{IDLE_SECONDS:.0f}s",
+    )
+    return True
 
 
 def _orders(session: KiroSession, turn: Turn, home: str, environment: dict[str, str]) -> StartSession:

@@ -16,6 +16,7 @@ from lamplighter.lifecycle.order import Order
 from lamplighter.lifecycle.ordering import Wish
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.speaking import spawn_structured
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -26,6 +27,7 @@ class SpawnAgent(Request):
     agent: str | None = Field(default=None, description="which agent, by its name; by default the caller's own program")
     model: str | None = Field(default=None, description="the model that it is to use")
     stays: bool = Field(default=False, description="on a terminal, and there for more when the task is done")
+    structured: bool = Field(default=False, description="over the Agent Client Protocol, where the agent speaks it")
     discard: bool = Field(default=False, description="its log goes as soon as it has ended")
     max_age: str | None = Field(default=None, description="end it when it is older than this")
     label: list[str] = Field(default_factory=list, max_length=20, description="words to find it by")
@@ -52,6 +54,8 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
         raise unknown(
             f"what agent {call.caller.name} is cannot be told, to start another like it", call.app.settings.agents
         )
+    if request.structured:
+        return Spawned.model_validate(await spawn_structured(call, request, agent))
     environment = unmarked(request.environment or {})
     wish = Wish(agent, (), environment, headless=not request.stays, prompt=request.task, model=request.model)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lamplighter.agents.structured import STRUCTURED, Structured, speaker, structured
 from lamplighter.domain.exchange import Talk
+from lamplighter.domain.limits import choose
+from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, InputError, MissingError
+from lamplighter.lifecycle.launch import Launch
 from lamplighter.operations.call import Call
 
 if TYPE_CHECKING:
+    from lamplighter.operations.spawn import SpawnAgent
     from lamplighter.operations.start import StartSession
 
 LAST = "last"
@@ -48,6 +52,77 @@ async def speaking(call: Call, request: StartSession, environment: Mapping[str, 
 def talk(known: Structured | None, environment: Mapping[str, str], resume: str | None, prompt: str | None) -> Talk:
     logins = tuple(method for variable, method in known.logins.items() if environment.get(variable)) if known else ()
     return Talk(resume, prompt, logins, known.heeds_eof if known else True)
+
+
+async def spawn_structured(call: Call, request: SpawnAgent, agent: str) -> dict[str, str]:
+    """A sub-agent that is spoken to over ACP: told its task as the first prompt; one that does not stay leaves when it is done.
+    What it asks permission for is asked of the operator."""
+    known = structured(agent)
+    if known is None:
+        names = ", ".join(STRUCTURED)
+        raise InputError(
+            Code.NO_SUCH_PROGRAM, f"Lamplighter does not know how {agent[:40]!a} speaks ACP", f"name one of {names}"
+        )
+    if request.model is not None:
+        raise InputError(
+            Code.BAD_INPUT, "over ACP an agent uses the model of its own settings", "leave model out, or runtime acp"
+        )
+    environment = request.environment or {}
+    session = await launch_talk(
+        call,
+        known.command,
+        replace(talk(known, environment, None, request.task), once=not request.stays),
+        agent=agent,
+        environment=environment,
+        cwd=request.cwd,
+        kind=Kind.SUBAGENT,
+        max_age=request.max_age,
+        labels=tuple(request.label),
+        aliases=request.aliases,
+        discard=request.discard,
+    )
+    return {"id": session.id, "name": session.name, "agent": agent, "state": session.state.value}
+
+
+async def launch_talk(
+    call: Call,
+    command: tuple[str, ...],
+    talk: Talk,
+    *,
+    agent: str,
+    environment: dict[str, str],
+    cwd: str | None,
+    name: str | None = None,
+    kind: Kind = Kind.TASK,
+    max_age: str | None = None,
+    idle_limit: str | None = None,
+    labels: tuple[str, ...] = (),
+    aliases: Mapping[str, str] | None = None,
+    discard: bool = False,
+) -> Session:
+    """A session that speaks ACP, under the call's own key."""
+    launch = Launch(
+        command=command,
+        name=name,
+        kind=kind,
+        parent=None,
+        cwd=cwd,
+        environment=environment,
+        driver=Driver.ACP,
+        protect=False,
+        keep_children=False,
+        rows=24,
+        cols=80,
+        umask=None,
+        bound=False,
+        limits=choose(call.app.settings.limits_for(kind), idle_limit, max_age, None),
+        agent=agent,
+        labels=labels,
+        aliases=aliases or {},
+        discard=discard,
+        talk=talk,
+    )
+    return await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
 
 
 async def conversation_of(call: Call, word: str) -> str:

@@ -23,21 +23,31 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+_SPEAKER = "kiro-acp.py"
 _CHILD = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 )
 
 
-def install(folder: Path) -> str:
-    """Put it into a folder as kiro-cli; the PATH that finds it there first."""
+def install(folder: Path, *, acp: bool = False) -> str:
+    """Put it into a folder as kiro-cli; the PATH that finds it there first. With `acp` it speaks that too, as the scripted agent
+    of `acp_agent` does."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "kiro-cli"
     program.write_text(f"#!{sys.executable} -IS\n{Path(__file__).read_text()}")
     program.chmod(0o755)
+    if acp:
+        (folder / _SPEAKER).write_text(Path(__file__).with_name("acp_agent.py").read_text())
     return f"{folder}:{os.environ['PATH']}"
 
 
 def main(words: list[str]) -> int:
+    speaker = Path(sys.argv[0]).with_name(_SPEAKER)
+    if words[:1] == ["acp"] and speaker.exists():
+        if words[1:] == ["--help"]:
+            return 0
+        home = os.environ.get("KIRO_HOME") or str(Path.home() / ".kiro")
+        os.execv(sys.executable, [sys.executable, "-I", str(speaker), "--home", f"{home}/sessions", *words[1:]])
     if words[:2] == ["agent", "list"]:
         return _list_agents()
     if not words or words[0] != "chat" or "--no-interactive" not in words:

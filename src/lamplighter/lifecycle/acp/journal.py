@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 NAME = "conversation.jsonl"
 _LONGEST_WHOLE = 1 << 20
 _BLOCK = 1 << 20
 _TAIL = 4 << 20
+_ANSWERED = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal"})
 
 
 class Page(NamedTuple):
@@ -94,6 +97,39 @@ class Journal:
                 if entry["kind"] == "whole" and entry["of"] == "agent":
                     answer = entry["text"]
         return answer
+
+
+class Spoken(NamedTuple):
+    """What an agent said, in pieces, and how its last turn ended: "" when it has not, or did as it should."""
+
+    chunks: tuple[str, ...]
+    stopped: bool
+    failure: str
+
+
+def whole(folder: str) -> Iterator[dict[str, Any]]:
+    """Every line that is all there. Blocks; for a thread."""
+    with suppress(FileNotFoundError), open(f"{folder}/{NAME}", "rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def spoken(folder: str) -> Spoken:
+    """Of a session that is there for one prompt. Blocks; for a thread."""
+    chunks: list[str] = []
+    stopped, failure = False, ""
+    for entry in whole(folder):
+        if entry["kind"] == "agent":
+            chunks.append(entry["text"])
+        elif entry["kind"] == "user":  # what comes before it was loaded, and is told of already
+            chunks, stopped, failure = [], False, ""
+        elif entry["kind"] == "stop":
+            stopped = True
+            failure = "" if entry["reason"] in _ANSWERED else f"{entry['reason']}: {entry.get('said', '')}"
+        elif entry["kind"] == "refused":
+            stopped, failure = True, entry["why"]
+    return Spoken(tuple(chunks), stopped, failure)
 
 
 def tail(folder: str, lines: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _CANCEL_SECONDS = 0.7
 _CLOSE_SECONDS = 0.7
+_LEAVE_SECONDS = 5.0
 _LINES = 50
 
 
@@ -48,6 +49,7 @@ class Talks:
         self._partners: dict[str, Partner] = {}
         self._loading: dict[str, asyncio.Task[Partner]] = {}
         self._going: dict[str, asyncio.Task[None]] = {}
+        self.retire: Callable[[Session], Awaitable[Any]] | None = None
 
     # -- going on
 
@@ -81,6 +83,9 @@ class Talks:
             changed = lamp.changed
             partner.wake.clear()
             await partner.put_out()
+            if partner.exchange.done and lamp.session.state is State.RUNNING:
+                await self._retire(partner)
+                return
             await first_of(partner.wake, changed, lamp.ended)
 
     async def _name(self, partner: Partner) -> None:
@@ -256,6 +261,20 @@ class Talks:
 
     async def forget_old(self) -> None:
         await self.fleet.store.write(exchanges.forget_ended)
+
+    async def _retire(self, partner: Partner) -> None:
+        """One that was there for its task alone, and has done it: told to leave, and ended when it does not."""
+        lamp = partner.lamp
+        number = await persist(lambda: partner.step(lambda step: step.close()), f"the end of {partner.id}")
+        if number is not None:
+            await partner.put_out()
+            await self._within(partner, lambda: number not in partner.exchange.calls, _CLOSE_SECONDS)
+        with suppress(LampError, RefusedError):
+            if lamp.line is not None:
+                await driver_for(Driver.ACP).ask_to_stop(lamp.line, lamp.session.place)
+        leaves = bool(lamp.session.talk.get("heeds_eof", True))
+        if (not leaves or not await until(lamp.ended, _LEAVE_SECONDS)) and self.retire is not None:
+            await self.retire(lamp.session)
 
     # -- what it is doing
 

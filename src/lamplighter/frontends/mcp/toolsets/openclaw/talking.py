@@ -79,7 +79,9 @@ async def _reply(conversation: Conversation, session: Session, cursor: int, mess
         if sum(map(len, parts)) > 4 * _REPLY_ROOM:
             parts, cut = ["".join(parts)[-2 * _REPLY_ROOM :]], True
     text = plain("".join(parts).encode())
-    if session.driver is not Driver.HEADLESS and not cut:
+    if session.driver is Driver.ACP and not cut:
+        text = text.rpartition("> " + message.rstrip("\n").replace("\n", "\n> ") + "\n")[2]  # others may wait before it
+    elif session.driver is not Driver.HEADLESS and not cut:
         text = _without_echo(text, message)
     return text if len(text) <= _REPLY_ROOM and not cut else _CUT + text[-_REPLY_ROOM:]
 
@@ -106,6 +108,10 @@ class SessionsSpawn(Request):
     mode: Literal["run", "session"] = Field(
         default="run", description="run: does the task and leaves; session: stays on a terminal for more"
     )
+    runtime: Literal["subagent", "acp"] = Field(
+        default="subagent",
+        description="acp: over the Agent Client Protocol; what it asks leave for, the operator grants",
+    )
     cleanup: Literal["delete", "keep"] = Field(
         default="keep", description="delete: its log goes as soon as it has ended, its reply too"
     )
@@ -129,6 +135,7 @@ async def sessions_spawn(conversation: Conversation, request: SessionsSpawn) -> 
         agent=agent,
         model=request.model,
         stays=request.mode == "session",
+        structured=request.runtime == "acp",
         discard=request.cleanup == "delete",
         max_age=None if limit is None else "none" if limit == 0 else f"{limit:.3f}s",
         label=[request.label] if request.label else None,
