@@ -196,6 +196,7 @@ def test_inside_a_session_of_ours_it_is_that_session(both: Engine, tmp_path: Pat
     inside = both.start(str(program), "-c", f"{words}; exec sleep 300")["id"]
     assert answered(file)["result"]["caller"] == f"session:{inside}"
     assert [one["id"] for one in both.call("list_sessions")["sessions"]] == [inside]
+    both.call("kill_session", session=inside, force=True, grace="0s")
 
 
 # -- what it may
@@ -413,7 +414,7 @@ def adopt(lit: Engine, target: object, **more: Any) -> dict[str, Any]:
 def test_a_process_is_adopted_by_its_pid(lit: Engine, tmp_path: Path, mark: str) -> None:
     job = sleeper(mark)
     with process("bash", "-c", f"setsid {job} & {job} & wait", cwd=tmp_path) as running:
-        assert wait_until(lambda: len(marked(mark)) == 2, 20)
+        assert wait_until(lambda: len(marked(mark)) == 3, 20)
         key = uuid.uuid4().hex
         found = lit.call("adopt_session", key=key, target=str(running.pid), name="job")
         assert lit.call("adopt_session", key=key, target=str(running.pid), name="job") == found
