@@ -196,6 +196,7 @@ def test_inside_a_session_of_ours_it_is_that_session(both: Engine, tmp_path: Pat
     inside = both.start(str(program), "-c", f"{words}; exec sleep 300")["id"]
     assert answered(file)["result"]["caller"] == f"session:{inside}"
     assert [one["id"] for one in both.call("list_sessions")["sessions"]] == [inside]
+    both.call("kill_session", session=inside, force=True, grace="0s")
 
 
 # -- what it may
@@ -309,6 +310,27 @@ def test_a_kill_leaves_nobody(lit: Engine, tmp_path: Path, mark: str) -> None:
         assert other.process.poll() is None
 
 
+def test_an_end_goes_on_where_a_daemon_was_killed(lit: Engine, tmp_path: Path, mark: str) -> None:
+    with outsider(lit, tmp_path) as agent:
+        session = own(agent)
+        agent.tell(f"trap '' TERM; setsid {sleeper(mark)} &")
+        assert wait_until(lambda: marked(mark), 20)
+        with lit.connect() as sock:
+            request = {
+                "id": 1,
+                "op": "end_session",
+                "args": {"session": session, "grace": "1s"},
+                "key": uuid.uuid4().hex,
+            }
+            sock.sendall(json.dumps(request).encode() + b"\n")
+            assert wait_until(lambda: lit.show(session)["state"] == "ending", 20)
+            lit.kill(lit.daemon())
+        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
+        assert none_left(mark)
+        agent.process.wait(30)
+        assert [event["action"] for event in lit.events(session)].count("ended") == 1
+
+
 def test_what_it_leaves_behind_goes_on_and_is_shown(lit: Engine, tmp_path: Path, mark: str) -> None:
     with outsider(lit, tmp_path) as agent:
         agent.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
@@ -413,7 +435,7 @@ def adopt(lit: Engine, target: object, **more: Any) -> dict[str, Any]:
 def test_a_process_is_adopted_by_its_pid(lit: Engine, tmp_path: Path, mark: str) -> None:
     job = sleeper(mark)
     with process("bash", "-c", f"setsid {job} & {job} & wait", cwd=tmp_path) as running:
-        assert wait_until(lambda: len(marked(mark)) == 2, 20)
+        assert wait_until(lambda: len(marked(mark)) == 3, 20)
         key = uuid.uuid4().hex
         found = lit.call("adopt_session", key=key, target=str(running.pid), name="job")
         assert lit.call("adopt_session", key=key, target=str(running.pid), name="job") == found

@@ -53,13 +53,19 @@ class Adoption:
         if target.startswith(_PREFIX) and target != _PREFIX:
             return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key)
         found = self.outsiders.find(target, caller) if _is_number(target) else await self._group(target)
-        return await self.registration.adopt(found, wanted, kind or found.kind(), caller, key, target)
+        return await self.adopt_processes(found, wanted, kind or found.kind(), caller, key, target)
 
     async def _adopt_tmux(self, target: str, name: str | None, kind: Kind, caller: Caller, key: str) -> Session:
         # From here to the record nothing is waited for but the store: two who adopt it at once cannot both find it free.
         made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS))
         session = self._session(made, name or self.recording.free_name(made.first.session), kind, caller, key)
         return await self.recording.record(session, caller, "adopt", target=target)
+
+    async def adopt_processes(
+        self, found: Stranger, name: str | None, kind: Kind, caller: Caller, key: str, target: str
+    ) -> Session:
+        """Several that belong together, as whoever found them says: one session, with all below them."""
+        return await self.registration.adopt(found, name, kind, caller, key, target)
 
     async def _group(self, target: str) -> Stranger:
         found = await self.find_group(target) if self.find_group is not None else None

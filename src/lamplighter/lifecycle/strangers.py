@@ -7,7 +7,7 @@ program. Knows agents and /proc; knows no session.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lamplighter.agents import recognise
@@ -107,6 +107,15 @@ def agents_among(chain: Sequence[proc.Stat]) -> list[Stranger]:
     if program is not None:
         found.append(Stranger(program.name, tuple(reversed(line)), below))
     return found
+
+
+def group_of(keys: Iterable[tuple[int, int]], agent: str = _GENERIC) -> Stranger | None:
+    """These processes as one, those of them that live; the oldest stands for all. None when none does."""
+    found = (
+        stat for pid, start in keys if (stat := proc.read_stat(pid)) and stat.start == start and stat.state not in "ZX"
+    )
+    living = sorted(found, key=lambda stat: (stat.start, stat.pid))
+    return Stranger(agent, tuple(living)) if living else None
 
 
 def stranger_of(pid: int) -> Stranger | None:
