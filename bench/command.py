@@ -1,5 +1,5 @@
-"""The command line: `lamp ls` as a person runs it, against an interpreter that only imports what any client needs; and `lamp hook`
-as agents run it at each of their events, against an interpreter that does nothing."""
+"""The command line: `lamp ls` as a person runs it, against an interpreter that only imports what any client needs; and
+`lamp hook` as agents run it at each of their events, against an interpreter that does nothing."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp install completion --shell zsh",
     ),
     "uninstall": ("lamp uninstall claude", "lamp uninstall service"),
-    "hook": ("lamp hook claude start < event.json",),
+    "hook": ("lamp hook claude start",),
     "completion": ("lamp completion bash",),
     "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),
     "token": (
