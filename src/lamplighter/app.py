@@ -27,6 +27,7 @@ from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
+from lamplighter.lifecycle.leaving import Leaving
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
@@ -83,12 +84,13 @@ class App:
         self.adoption = Adoption(self.fleet, self.multiplexers, self.traced)
         self.tmux_names = TmuxNames(self.fleet, self.multiplexers)
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
+        self.undertaker.leaving = Leaving(self.fleet, self.speech.screens)
         self.callers = Callers(self.fleet, self.keeping)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
-        self.judgement = Judgement(self.fleet, self.gauge, self.reading)
+        self.judgement = Judgement(self.fleet, self.gauge, self.reading, self.speech.screens)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self.choosing = Choosing(self.fleet, self.judgement)
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lamplighter.agents import journal
@@ -25,6 +25,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
 
 PROGRAM = Program(
@@ -207,3 +208,49 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("claude", find, recognises, steps)
+
+
+# -- screens
+
+_RULE = re.compile(r"─{20}")
+_INPUT = re.compile(r"[❯!#]\s?")
+_CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
+_COMMAND_SHOWN = re.compile(r"╌{20}")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    return fenced(lines, _RULE, _INPUT, _RULE)
+
+
+def _shown_command(lines: Sequence[str], place: int) -> str:
+    fences = [number for number in range(place, len(lines)) if _COMMAND_SHOWN.match(lines[number])]
+    return " ".join(lines[fences[0] + 1 : fences[1]]) if len(fences) > 1 else ""
+
+
+def _heading(lines: Sequence[str], place: int) -> str:
+    rule = next((number for number in range(place, -1, -1) if _RULE.match(lines[number])), None)
+    return lines[rule + 1].strip() if rule is not None else "a tool"
+
+
+SIGNS = Signs(
+    agent="claude",
+    box=_input_line,
+    placeholder=re.compile(r"Try \"|Press up to edit queued"),
+    busy=re.compile(r"\besc to interrupt\b|^[·✢✳✶✻✽*] \S.*…(?: \(|$)"),
+    busy_title=re.compile(r"[◐◑◒◓\u2801-\u28ff]"),
+    turned=re.compile(r"^[●⏺] |^[✢✳✶✻✽*] \S+ for \d|^ +⎿ +Interrupted"),
+    dialogs=(
+        Dialog(re.compile(r"Is this a project you created or one you trust\?"), "trust in this folder", _CLOSING),
+        Dialog(re.compile(r"running in Bypass Permissions mode"), "consent to bypassing permissions", _CLOSING),
+        Dialog(
+            re.compile(r"^ +Background work is running"),
+            "a word on what it runs in the background",
+            _CLOSING,
+            leaves="1",
+        ),
+        Dialog(re.compile(r"^ Bash command$"), "permission to run: {about}", _CLOSING, _shown_command),
+        Dialog(re.compile(r"^ Do you want to (?P<act>[^?]+)\?"), "permission to {act} ({about})", _CLOSING, _heading),
+        Dialog(re.compile(r"^(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *❯ (?:\d\. )?\S"), "an answer", _CLOSING),
+    ),
+)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lamplighter.agents import journal
@@ -28,6 +29,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.transcript import Candidate, Format, Transcript, Where, after_option, chosen, listed, told
 
 PROGRAM = Program(
@@ -164,3 +166,32 @@ def read(path: str) -> Transcript | None:
 
 
 TRANSCRIPTS = Format("gemini", find, recognises, steps, read)
+
+
+# -- screens
+
+_TOP, _FOOT = re.compile(r"▄{20}"), re.compile(r"▀{20}")
+_INPUT = re.compile(r" [>!*]")
+_CLOSING = re.compile(r"^ *╰─+╯$")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    return fenced(lines, _TOP, _INPUT, _FOOT)
+
+
+SIGNS = Signs(
+    agent="gemini",
+    box=_input_line,
+    placeholder=re.compile(r"Type your message"),
+    busy=re.compile(r"\(esc to cancel, |\besc to cancel\)"),
+    busy_title=re.compile(r"✦"),
+    turned=re.compile(r"^✦ |^ℹ Request cancelled|^[│ ] *[✓✕⊷-]  "),
+    dialogs=(
+        Dialog(re.compile(r"│ Do you trust the files in this folder\?"), "trust in this folder", _CLOSING),
+        Dialog(re.compile(r"^│ \? Shell +(?P<command>\S.*?) *│$"), "permission to run: {command}", _CLOSING),
+        Dialog(re.compile(r"^│ \? (?P<tool>\S.*?) *│$"), "permission: {tool}", _CLOSING),
+        Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *│ +● +(?:\d+\. )?\S.*│$"), "an answer", _CLOSING),
+    ),
+    leave="/quit",
+)
