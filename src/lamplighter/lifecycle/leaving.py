@@ -45,8 +45,8 @@ class Leaving:
             for _ in range(_STEPS):
                 if not self._may(lamp):
                     return True
-                await self._step(lamp, signs, told)
-                if (told := await self._next(lamp, told)) is None:
+                said = await self._step(lamp, signs, told)
+                if (told := await self._next(lamp, told, said=said)) is None:
                     return True
         except (LampError, RefusedError, TimeoutError):
             pass
@@ -63,8 +63,8 @@ class Leaving:
         intent = lamp.session.intent
         return not lamp.ended.is_set() and lamp.phase == "running" and intent is not None and intent.ask > 0
 
-    async def _step(self, lamp: Lamp, signs: Signs, told: Told) -> None:
-        """One step towards the door."""
+    async def _step(self, lamp: Lamp, signs: Signs, told: Told) -> bool:
+        """One step towards the door; whether it was the last, its own command to leave."""
         if told.sign is Sign.WAITING:
             await self._type(lamp, encode_keys(told.leaves))
         elif told.sign is Sign.WORKING:
@@ -78,17 +78,19 @@ class Leaving:
             await until(lamp.changed, _PAUSE_SECONDS)
             if self._may(lamp):
                 await self._type(lamp, _ENTER)
+            return True
+        return False
 
-    async def _next(self, lamp: Lamp, before: Told) -> Told | None:
-        """What the screen says after a step, once that is something else, or when it stays as it was for as long as one may be
-        asked; None when it has left, or says nothing any more for that long."""
+    async def _next(self, lamp: Lamp, before: Told, *, said: bool) -> Told | None:
+        """What the screen says after a step, once that is something else; None when it has left, or nothing came of it for
+        as long as one may be asked. Once it was told to leave, its input line is no news: the command stands there until it is taken."""
         intent = lamp.session.intent
         deadline = time.monotonic() + (intent.ask if intent else 0.0)
         told: Told | None = before
         while self._may(lamp) and time.monotonic() < deadline:
             await until(lamp.changed, _LOOK_SECONDS)
             told = await self._told(lamp.session)
-            if told is not None and told != before:
+            if told is not None and told != before and not (said and told.sign is Sign.PROMPT):
                 return told
         return None if told == before or not self._may(lamp) else told
 

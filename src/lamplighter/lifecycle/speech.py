@@ -37,7 +37,7 @@ class Speech:
         self.reading = reading
         self.foreign = ForeignTerminals(fleet)
         self.screens = Screens(reading, self.foreign)
-        self.submission = Submission(self.screens, self.more, self._typed_at)
+        self.submission = Submission(self.screens, self.more, self._typed_at, self._age)
         self.panes = panes
 
     async def send(
@@ -72,6 +72,9 @@ class Speech:
         if session.driver is Driver.TMUX and not session.traced:
             await self.panes.measure(session)
         return await self.submission.submit(session, signs, text, enter=enter, key=key, type=typing)
+
+    def _age(self, session: Session) -> float:
+        return self.fleet.clock.now() - session.created_at
 
     async def _typed_at(self, session: Session, key: str) -> int | None:
         if session.traced:

@@ -19,21 +19,29 @@ from lamplighter.errors import Code, ConflictError, InputError
 from lamplighter.lifecycle.screens import Screens, Shown
 
 ENTER = b"\r"
-_READY_SECONDS = 10.0
+_KNOWN_SECONDS = 5.0  # for a screen that is not known, once it takes a paste
+_STARTING_SECONDS = 60.0
 _PAUSE_SECONDS = 0.4
 _ECHO_SECONDS = 5.0
+_TAKEN_SECONDS = 2.0
 _LOOK_SECONDS = 0.1
 Typing = Callable[[bytes, str], Awaitable[dict[str, Any]]]
-More = Callable[[str, int], Awaitable[bool]]
 
 
 class Submission:
-    """`more` waits for output past a cursor; `typed_at` says whether something was typed under a key."""
+    """`more` waits for output past a cursor; `typed_at` finds what was typed under a key; `age` is a session's own."""
 
-    def __init__(self, screens: Screens, more: More, typed_at: Callable[[Session, str], Awaitable[int | None]]) -> None:
+    def __init__(
+        self,
+        screens: Screens,
+        more: Callable[[str, int], Awaitable[bool]],
+        typed_at: Callable[[Session, str], Awaitable[int | None]],
+        age: Callable[[Session], float],
+    ) -> None:
         self.screens = screens
         self._more = more
         self._typed_at = typed_at
+        self._age = age
         self._locks: dict[str, asyncio.Lock] = {}
 
     def turn(self, session: str) -> asyncio.Lock:
@@ -58,30 +66,38 @@ class Submission:
         if not enter:
             return {**answer, "size": len(data)}
         if not (answer.get("repeated") and await self._was_typed(session, f"{key}/enter")):
-            await self._settle(session, data)
+            await self._settle(session, data, answer["cursor"])
         await type(ENTER, f"{key}/enter")
+        await self._taken(session)
         return {**answer, "size": len(data) + len(ENTER)}
 
     async def _ready(self, session: Session) -> Shown | None:
-        """Its screen, once that says something: one that starts takes nothing yet."""
-        deadline = time.monotonic() + _READY_SECONDS
+        """Its screen, once that says something: one that starts takes nothing yet, and what is typed then is lost."""
+        begun = time.monotonic()
         shown = await self.screens.look(session)
-        while shown is not None and shown.told is None and not session.traced and time.monotonic() < deadline:
-            if not await self._drawn(session, shown):
+        while shown is not None and shown.told is None and not session.traced:
+            patience = _KNOWN_SECONDS if shown.pastes else _STARTING_SECONDS - self._age(session)
+            if time.monotonic() - begun > patience or not await self._drawn(session, shown):
                 break
             shown = await self.screens.look(session)
         return shown
 
-    async def _settle(self, session: Session, data: bytes) -> None:
+    async def _settle(self, session: Session, data: bytes, cursor: int) -> None:
         """Until the text is in its input line: Enter right behind a paste would be part of it. ACTIVE when a dialog opens."""
         deadline = time.monotonic() + _ECHO_SECONDS
         await asyncio.sleep(_PAUSE_SECONDS if data else 0.0)
         while (shown := await self.screens.look(session)) is not None:
             if _asks(shown):
                 raise _unsubmitted(session, shown)
-            if not data or shown.told is None or shown.told.typed or time.monotonic() > deadline:
+            is_in = shown.told is None or (shown.told.typed and (shown.offset > cursor or session.traced))
+            if not data or is_in or time.monotonic() > deadline or not await self._drawn(session, shown):
                 return
-            if not await self._drawn(session, shown):
+
+    async def _taken(self, session: Session) -> None:
+        """Until its input line is empty again, so that the next text is not taken for this one."""
+        deadline = time.monotonic() + _TAKEN_SECONDS
+        while (shown := await self.screens.look(session)) is not None and time.monotonic() < deadline:
+            if shown.told is None or not shown.told.typed or not await self._drawn(session, shown):
                 return
 
     async def _drawn(self, session: Session, shown: Shown) -> bool:
