@@ -82,8 +82,9 @@ class Leaving:
         return False
 
     async def _next(self, lamp: Lamp, before: Told, *, said: bool) -> Told | None:
-        """What the screen says after a step, once that is something else; None when it has left, or nothing came of it for
-        as long as one may be asked. Once it was told to leave, its input line is no news: the command stands there until it is taken."""
+        """What the screen says after a step, once that is something else; None when it has left, or nothing came of it for as
+        long as one may be asked. Once it was told to leave, its input line is no news: the command stands there until it is
+        taken."""
         intent = lamp.session.intent
         deadline = time.monotonic() + (intent.ask if intent else 0.0)
         told: Told | None = before
