@@ -43,11 +43,12 @@ class Screens:
         return Shown(signs.read(shown["text"], shown["title"]), shown["cursor"], shown["modes"][_PASTES])
 
     async def _look_at_tmux(self, session: Session, signs: Signs) -> Shown | None:
-        """tmux does not say whether a pane knows a paste, and brackets it or not by itself."""
+        """tmux does not say whether a pane knows a paste; an agent whose screen is known does."""
         if "tmux" not in session.facts:
             return None
         try:
             shown = await self.foreign.screen(session, "screen", None, follow=False)
         except LampError:
             return None
-        return Shown(signs.read(shown["text"], shown["title"]), 0, pastes=True)
+        told = signs.read(shown["text"], shown["title"])
+        return Shown(told, 0, pastes=told is not None)

@@ -2,9 +2,9 @@
 what was submitted. For tests only; standard library alone, as it is run as a program called claude.
 
 What is submitted is written as a line of JSON into the file named by its first argument. Some texts do more than be answered:
-`work N` works for N seconds, `dialog` asks for permission, `jobs` leaves a job that its own `/exit` asks about,
-`ask later` has it ask for permission when the next text was pasted. Keys that reach a
-dialog are written down too. With `trust` as the second argument it begins with that dialog; with `slow` it reads a paste late.
+`work N` works for N seconds, `dialog` asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has
+it ask for permission when the next text was pasted. Keys that reach a dialog are written down too. Further arguments are its
+habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import subprocess
 import sys
 import termios
 import time
@@ -142,5 +143,14 @@ class Agent:
         return [RULE, *asked, " Enter to confirm · Esc to cancel"]
 
 
+def start_anew(words: list[str]) -> int:
+    """As agents under node do: a process that only waits for the one that has the same terminal."""
+    with subprocess.Popen([sys.executable, *words]) as child:
+        select.select([os.pidfd_open(child.pid)], [], [])
+    return child.returncode
+
+
 if __name__ == "__main__":
+    if "anew" in sys.argv:
+        sys.exit(start_anew([word for word in sys.argv if word != "anew"]))
     Agent(*sys.argv[1:]).run()
