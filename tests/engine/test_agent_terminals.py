@@ -73,6 +73,8 @@ def hall() -> Iterator[Engine]:
     """One engine for all of them: each has a session of its own."""
     with engine(LAMPLIGHTER_QUIET="0.3s") as made:
         yield made
+        for session in made.call("list_sessions")["sessions"]:
+            made.call("kill_session", session=session["id"], force=True, grace="0s")
 
 
 TEXTS = {
