@@ -30,6 +30,7 @@ from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.leaks import Leaks
+from lamplighter.lifecycle.leaving import Leaving
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
@@ -95,11 +96,12 @@ class App:
         self.speech = Speech(self.fleet, self.reading, self.watch.panes)
         self.callers = Callers(self.fleet, self.keeping, self.registration)
         self.talks = Talks(self.fleet, self.reading, self.tasks, self.conversations)
+        self.undertaker.leaving = Leaving(self.fleet, self.speech.screens)
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
-        self.judgement = Judgement(self.fleet, self.gauge, self.reading)
+        self.judgement = Judgement(self.fleet, self.gauge, self.reading, self.speech.screens)
         self.waiting = Waiting(self.fleet, self.reading, self.judgement)
         self._connect_talks()
         self.choosing = Choosing(self.fleet, self.judgement)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lamplighter.agents import journal
@@ -27,6 +27,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, us
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Entry as OnRecord
@@ -257,6 +258,52 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps)
 TELLING = Telling(
     variables=("CLAUDE_CODE_SESSION_ID",), options=("--session-id", "--resume", "-r"), anew=("--fork-session",)
+)
+
+
+# -- screens
+
+_RULE = re.compile(r"─{20}")
+_INPUT = re.compile(r"[❯!#]\s?")
+_CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
+_COMMAND_SHOWN = re.compile(r"╌{20}")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    return fenced(lines, _RULE, _INPUT, _RULE)
+
+
+def _shown_command(lines: Sequence[str], place: int) -> str:
+    fences = [number for number in range(place, len(lines)) if _COMMAND_SHOWN.match(lines[number])]
+    return " ".join(lines[fences[0] + 1 : fences[1]]) if len(fences) > 1 else ""
+
+
+def _heading(lines: Sequence[str], place: int) -> str:
+    rule = next((number for number in range(place, -1, -1) if _RULE.match(lines[number])), None)
+    return lines[rule + 1].strip() if rule is not None else "a tool"
+
+
+SIGNS = Signs(
+    agent="claude",
+    box=_input_line,
+    placeholder=re.compile(r"Try \"|Press up to edit queued"),
+    busy=re.compile(r"\besc to interrupt\b|^[·✢✳✶✻✽*] \S.*…(?: \(|$)"),
+    busy_title=re.compile(r"[◐◑◒◓\u2801-\u28ff]"),
+    turned=re.compile(r"^[●⏺] |^[✢✳✶✻✽*] \S+ for \d|^ +⎿ +Interrupted"),
+    dialogs=(
+        Dialog(re.compile(r"Is this a project you created or one you trust\?"), "trust in this folder", _CLOSING),
+        Dialog(re.compile(r"running in Bypass Permissions mode"), "consent to bypassing permissions", _CLOSING),
+        Dialog(
+            re.compile(r"^ +Background work is running"),
+            "a word on what it runs in the background",
+            _CLOSING,
+            leaves="1",
+        ),
+        Dialog(re.compile(r"^ Bash command$"), "permission to run: {about}", _CLOSING, _shown_command),
+        Dialog(re.compile(r"^ Do you want to (?P<act>[^?]+)\?"), "permission to {act} ({about})", _CLOSING, _heading),
+        Dialog(re.compile(r"^(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *❯ (?:\d\. )?\S"), "an answer", _CLOSING),
+    ),
 )
 
 _ONE_TASK = ("-p", "--output-format", "stream-json", "--verbose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lamplighter.agents import journal
@@ -25,6 +25,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, us
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -223,6 +224,53 @@ TELLING = Telling(
     options=("resume",),
     calls=("sessionId", "threadId"),
     daemons=("--managed-daemon",),
+)
+
+
+# -- screens
+
+_CLOSING = re.compile(r"^ +(?:Press enter to (?:confirm|continue)|enter (?:select|to submit|to confirm)\b)")
+_INPUT = re.compile(r"›(?: (?!\d\. )|$)")
+_SHELL = re.compile(r" +\$ ")
+_BELOW_INPUT = 12
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    """No fences: it is followed by its own lines, an empty one, and up to two that say where it is."""
+    for place in range(len(lines) - 1, max(0, len(lines) - _BELOW_INPUT) - 1, -1):
+        if (found := _INPUT.match(lines[place])) is not None:
+            below = lines[place + 1 :]
+            typed = below[: below.index("")] if "" in below else below
+            return Box(place, " ".join((lines[place][found.end() :], *typed)).strip())
+        if lines[place] and not lines[place].startswith("  "):
+            return None
+    return None
+
+
+def _shown_command(lines: Sequence[str], place: int) -> str:
+    return from_line(lines, place, _SHELL)
+
+
+SIGNS = Signs(
+    agent="codex",
+    box=_input_line,
+    placeholder=re.compile(r"Ask Codex to do anything"),
+    busy=re.compile(r"\besc to interrupt\b"),
+    busy_title=re.compile(r"[\u2801-\u28ff]"),
+    turned=re.compile(r"^[•■✗] |^ +Worked for "),
+    dialogs=(
+        Dialog(re.compile(r"Do you trust the contents of this directory\?"), "trust in this folder", _CLOSING),
+        Dialog(
+            re.compile(r"Would you like to run the following command\?"),
+            "permission to run: {about}",
+            _CLOSING,
+            _shown_command,
+        ),
+        Dialog(re.compile(r"Would you like to (?P<act>[^?]+)\?"), "permission to {act}", _CLOSING),
+        Dialog(re.compile(r"^ *› (?:\d\. )?\S"), "an answer", _CLOSING),
+    ),
+    leave="/quit",
+    shell="!",
 )
 
 _ONE_TASK = ("--json", "--skip-git-repo-check")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usu
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -200,6 +201,35 @@ def read(path: str) -> Transcript | None:
 
 TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read)
 TELLING = Telling(variables=("GEMINI_SESSION_ID",), options=("--session-id", "--resume", "-r"))
+
+
+# -- screens
+
+_TOP, _FOOT = re.compile(r"▄{20}"), re.compile(r"▀{20}")
+_INPUT = re.compile(r" [>!*]")
+_CLOSING = re.compile(r"^ *╰─+╯$")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    return fenced(lines, _TOP, _INPUT, _FOOT)
+
+
+SIGNS = Signs(
+    agent="gemini",
+    box=_input_line,
+    placeholder=re.compile(r"Type your message"),
+    busy=re.compile(r"\(esc to cancel, |\besc to cancel\)"),
+    busy_title=re.compile(r"✦"),
+    turned=re.compile(r"^✦ |^ℹ Request cancelled|^[│ ] *[✓✕⊷-]  "),
+    dialogs=(
+        Dialog(re.compile(r"│ Do you trust the files in this folder\?"), "trust in this folder", _CLOSING),
+        Dialog(re.compile(r"^│ \? Shell +(?P<command>\S.*?) *│$"), "permission to run: {command}", _CLOSING),
+        Dialog(re.compile(r"^│ \? (?P<tool>\S.*?) *│$"), "permission: {tool}", _CLOSING),
+        Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *│ +● +(?:\d+\. )?\S.*│$"), "an answer", _CLOSING),
+    ),
+    leave="/quit",
+)
 
 # Without a person to trust the folder it would refuse to work there at all; what it may do in it is asked as ever.
 _ONE_TASK = ("-o", "stream-json", "--skip-trust")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site
+from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
@@ -286,6 +288,53 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 TRANSCRIPTS = Format("opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens)
 TELLING = Telling(
     processes=("OPENCODE_PID",), options=("--session", "-s"), anew=("--fork",), form=r"ses_[0-9A-Za-z]{1,100}"
+)
+
+
+# -- screens
+
+_FOOT = re.compile(r" *╹▀{20}")
+_EDGE = re.compile(r" *┃")
+_MODE_LINES = 2  # in its box, below what is typed: an empty one, and which agent and model answer
+_CLOSING = re.compile(r"^ *┃ .*\b(?:enter con|enter submit|enter toggle|esc dismiss)")
+_LIST = re.compile(r"^ .{3,}\S {6,}esc$")  # the head of a list that lies over the conversation
+_SHELL = re.compile(r" *┃ +\$ ")
+_ASKED = re.compile(r"^ *┃ +\W*")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    if any(_LIST.match(line) for line in lines):
+        return None
+    end = next((place for place in range(len(lines) - 1, -1, -1) if _FOOT.match(lines[place])), 0)
+    begin = end
+    while begin and _EDGE.match(lines[begin - 1]):
+        begin -= 1
+    if end - begin < _MODE_LINES + 2 or any(_EDGE.match(line) for line in lines[end:]):
+        return None
+    return Box(begin, " ".join(_EDGE.sub("", line).strip() for line in lines[begin : end - _MODE_LINES]).strip())
+
+
+def _asked(lines: Sequence[str], place: int) -> str:
+    return _ASKED.sub("", lines[place + 1]) if place + 1 < len(lines) else ""
+
+
+def _shown_command(lines: Sequence[str], place: int) -> str:
+    return from_line(lines, place, _SHELL)
+
+
+SIGNS = Signs(
+    agent="opencode",
+    box=_input_line,
+    placeholder=re.compile(r"Ask anything"),
+    busy=re.compile(r"\besc (?:again to )?interrupt\b"),
+    turned=re.compile(r"^ +▣ "),
+    dialogs=(
+        Dialog(re.compile(r"^ *┃ +# Shell command$"), "permission to run: {about}", _CLOSING, _shown_command),
+        Dialog(re.compile(r"△ Permission required$"), "permission: {about}", _CLOSING, _asked),
+        Dialog(re.compile(r"^ *┃ {2}(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *┃ {2}\S"), "an answer", _CLOSING),
+    ),
+    interrupt=("Escape", "Escape"),
 )
 
 STARTING = Manner(

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lines import Tail
+from lamplighter.domain.sign import Sign, Told
 
 
 class Verdict(StrEnum):
@@ -60,7 +61,7 @@ class Evidence:
     next to no CPU was used. `halted` names the process in front when it is stopped. `repeats_for`: how long the output has said
     nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
     waited for sleeps until a time; `connected` that it has sockets open.
-    `deep_for`: how long something of it has been in the kernel. `gone`: which owner is.
+    `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `gone`: which owner is.
     """
 
     ended: bool = False
@@ -84,6 +85,7 @@ class Evidence:
     woke_age: float | None = None
     deep_for: float = 0.0
     tail: Tail | None = None
+    told: Told | None = None
     terminal: bool = True
     closed: bool = False
     attached: int = 0
@@ -115,6 +117,8 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return _left(seen, limits), "its command has exited, its children have not"
     if seen.stopped == seen.processes or (seen.halted and not _computes(seen, limits)):
         return _or_orphaned(seen, Verdict.STUCK, f"{seen.halted or 'all of it'} is stopped")
+    if seen.told and seen.told.sign is Sign.WAITING and not seen.gone:
+        return Verdict.WAITING, seen.told.words
     spins = seen.repeats_for >= limits.spin and seen.behind_rate is not None
     if _computes(seen, limits) or (_is_lively(seen, limits) and not spins):
         return Verdict.WORKING, ""
@@ -159,6 +163,10 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     nothing = f"nothing for {format_duration(seen.still_for)}"
     if seen.rest is Rest.RUNNING:
         return Verdict.WORKING, f"{seen.front} runs right now"
+    if seen.told and seen.told.sign is Sign.WORKING:
+        if not stalled:
+            return Verdict.WORKING, seen.told.words
+        return _or_orphaned(seen, Verdict.STUCK, f"{seen.told.words}, and it has done {nothing}")
     if seen.rest is Rest.CHILD:
         if seen.sleeps or not stalled:
             return Verdict.WORKING, f"waits for {seen.front}"
@@ -177,6 +185,8 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return Verdict.ORPHANED, seen.gone
     if seen.stopped:
         return Verdict.STUCK, ""
+    if seen.told and seen.told.sign is Sign.PROMPT and seen.rest in (Rest.INPUT, Rest.KEYS):
+        return Verdict.FINISHED if seen.told.turned else Verdict.IDLE, seen.told.words
     if _asks(seen):
         said = f": {seen.tail.line}" if seen.tail and seen.tail.line else ""
         return Verdict.WAITING, f"{seen.front} waits for an answer{said}"

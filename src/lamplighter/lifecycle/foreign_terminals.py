@@ -27,18 +27,29 @@ class ForeignTerminals:
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
-        """Into the pane that a person at it would type into. tmux itself remembers the key, so that nothing is typed twice."""
+        """Into the pane that a person at it would type into."""
         data = TerminalDriver().encode(text, keys=keys, enter=enter)
+        await self.type(session, data, key)
+        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
+        return {"id": session.id, "size": len(data), "cursor": 0}
+
+    async def type(self, session: Session, data: bytes, key: str, *, before: str | None = None) -> None:
+        """tmux itself remembers the last key, so that nothing is typed twice; `before`: nor after what went under that key."""
         if data:
-            word = hashlib.sha256(key.encode(errors="replace")).hexdigest()[:32]
+            word = _word(key)
             buffer, pane = f"lamplighter-{word}", f"-t '{_target(session)}'"
             fresh = f"#{{&&:{_right(session)},#{{!=:#{{@lamplighter_sent}},{word}}}}}"
+            if before is not None:
+                fresh = f"#{{&&:{fresh},#{{!=:#{{@lamplighter_sent}},{_word(before)}}}}}"
             paste = f"paste-buffer -r -b {buffer} {pane} ; set-option -p {pane} @lamplighter_sent {word}"
             loading = ("load-buffer", "-b", buffer, "-")
             choosing = ("if-shell", "-F", "-t", _target(session), fresh, paste)
             await self._run(session, *loading, ";", *choosing, ";", "delete-buffer", "-b", buffer, given=data)
-        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
-        return {"id": session.id, "size": len(data), "cursor": 0}
+
+    async def was_typed(self, session: Session, key: str) -> bool:
+        """Whether this was the last that was typed here."""
+        sent = await self._run(session, "display-message", "-p", "-t", _target(session), "#{@lamplighter_sent}")
+        return sent.strip() == _word(key)
 
     async def screen(self, session: Session, mode: str, lines: int | None, *, follow: bool) -> dict[str, Any]:
         if mode != "screen" or follow:
@@ -101,6 +112,10 @@ class ForeignTerminals:
 def attach_command(session: Session) -> str:
     tmux = session.facts["tmux"]
     return f"tmux -S {shlex.quote(tmux['socket'])} attach -t {shlex.quote('=' + tmux['session'])}"
+
+
+def _word(key: str) -> str:
+    return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:32]
 
 
 def _target(session: Session) -> str:

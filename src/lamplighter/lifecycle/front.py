@@ -57,6 +57,8 @@ def _beside(front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[
     feeds it may be."""
     if front.rest is Rest.CHILD:
         return front
+    if front.rest is Rest.KEYS:  # what shares its keyboard is in front too, as an agent that has started itself anew
+        others = [stat for stat in others if not (_owns_terminal(stat) and _reads_keys_of(stat, holder))]
     moving = [stat for stat in others if _at(stat.pid) not in ("input", "wait", "terminal")]
     at_work = [stat for stat in moving if not _is_resident(stat, holder, first)]
     return replace(front, background=_name(max(at_work, key=_start).pid)) if at_work else front
@@ -178,6 +180,12 @@ def _opened(pid: int) -> str:
 def _owns_terminal(stat: proc.Stat) -> bool:
     """Whether it is in the group that its terminal belongs to: what is typed is for it."""
     return stat.foreground > 0 and stat.group == stat.foreground
+
+
+def _reads_keys_of(stat: proc.Stat, holder: proc.Stat) -> bool:
+    """Whether it reads the terminal of the process in front, and does not merely sleep beside it."""
+    source = _input_of(stat.pid)
+    return source.startswith(_TERMINALS) and source == _input_of(holder.pid) and _at(stat.pid) != "sleep"
 
 
 def _terminal(stat: proc.Stat) -> str:

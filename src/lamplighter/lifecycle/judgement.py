@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +16,22 @@ from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lease import Lease
 from lamplighter.domain.lines import tail_of
 from lamplighter.domain.session import Driver, Session
+from lamplighter.domain.sign import Sign
 from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge, judge_logical
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.gauge import Gauge, Interest, Measure
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.screens import Screens
 from lamplighter.lifecycle.tracks import Track, Tracks
 
 _NOTHING = Measure()
 _TICK = os.sysconf("SC_CLK_TCK")
 _TAIL = 1000
 _HEARD = 4096
+_SCREEN_SECONDS = 1.0  # between two looks at a screen that is drawn all the time
+_SCREENS_SECONDS = 0.25  # for all the screens of one look: the others are looked at the next time
 _AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
 
 
@@ -49,10 +54,11 @@ class Assessment:
 
 
 class Judgement:
-    def __init__(self, fleet: Fleet, gauge: Gauge, reading: Reading) -> None:
+    def __init__(self, fleet: Fleet, gauge: Gauge, reading: Reading, screens: Screens) -> None:
         self.fleet = fleet
         self.gauge = gauge
         self.reading = reading
+        self.screens = screens
         self.tracks = Tracks()
         settings = fleet.settings
         self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
@@ -78,11 +84,11 @@ class Judgement:
         self._pressing.update(names)
         try:
             measures = await self.gauge.compared(0.0, names)
+            for name in names:
+                self._judged.pop(name, None)
+            return await self._assess(sessions, measures)
         finally:
             self._pressing.subtract(names)
-        for name in names:
-            self._judged.pop(name, None)
-        return await self._assess(sessions, measures)
 
     async def refuse_active(self, session: Session) -> None:
         """ACTIVE when it should not be killed without force."""
@@ -125,7 +131,8 @@ class Judgement:
         found = self._evidence(session, measure, meter, track, self.fleet.clock.monotonic())
         verdict, _ = judge(found, replace(self.thresholds, quiet=quiet))
         moves = (found.cpu_rate or 0.0) >= BUSY_CPU or self.silent_for(session) < quiet
-        takes_input = found.rest in (Rest.INPUT, Rest.KEYS)
+        works = found.told is not None and found.told.sign is Sign.WORKING
+        takes_input = found.rest in (Rest.INPUT, Rest.KEYS) and not works
         return not moves and (takes_input or verdict not in (Verdict.WORKING, Verdict.UNKNOWN))
 
     def warnings(self, session: str) -> list[str]:
@@ -138,19 +145,25 @@ class Judgement:
         now = self.fleet.clock.monotonic()
         for session in sessions:
             track, meter = self.tracks.tracks.get(session.id), self.fleet.reading(session.id)
-            if track is not None and meter is not None and meter.offset > track.told and session.shim is not None:
-                data, _ = await self.reading.raw(session, max(track.told, meter.offset - _HEARD), _HEARD)
+            if track is not None and meter is not None and meter.offset > track.heard and session.shim is not None:
+                data, _ = await self.reading.raw(session, max(track.heard, meter.offset - _HEARD), _HEARD)
                 track.hear(now, data, meter.offset)
 
     async def _assess(self, sessions: Sequence[Session], measures: dict[str, Measure]) -> list[Assessment]:
         self._take_in(measures)
         await self.listen(session for session in sessions if self._may_spin(session))
         found = [self._judge(session, measures.get(session.id, _NOTHING)) for session in sessions]
+        deadline = time.monotonic() + _SCREENS_SECONDS
         for number, one in enumerate(found):
-            if self._lacks_tail(one):
+            looks = self._wants_screen(one, hurried=time.monotonic() > deadline)
+            if looks:
+                await self._read_screen(one.session)
+            elif self._lacks_tail(one):
                 await self._read_tail(one)
-                self._judged.pop(one.session.id, None)
-                found[number] = self._judge(one.session, one.measure)
+            else:
+                continue
+            self._judged.pop(one.session.id, None)
+            found[number] = self._judge(one.session, one.measure)
         return found
 
     # -- taking in a look
@@ -203,6 +216,22 @@ class Judgement:
         track, offset = self.tracks.tracks[found.session.id], found.reading.offset
         data, _ = await self.reading.raw(found.session, max(0, offset - _TAIL), _TAIL)
         track.tail, track.tail_offset = tail_of(data), offset
+
+    def _wants_screen(self, found: Assessment, *, hurried: bool) -> bool:
+        """Once for each screen of an agent; of one that is drawn all the time, now and then. Who acts on it sees the newest."""
+        track, session = self.tracks.tracks.get(found.session.id), found.session
+        if track is None or found.reading is None or session.shim is None or self.screens.signs(session) is None:
+            return False
+        if track.sign_offset == found.reading.offset:
+            return False
+        if self._pressing[session.id] > 0:
+            return True
+        return not hurried and self.fleet.clock.monotonic() - track.sign_at >= _SCREEN_SECONDS
+
+    async def _read_screen(self, session: Session) -> None:
+        track, shown = self.tracks.tracks[session.id], await self.screens.look(session)
+        if shown is not None:
+            track.sign, track.sign_offset, track.sign_at = shown.told, shown.offset, self.fleet.clock.monotonic()
 
     # -- judging
 
@@ -297,6 +326,7 @@ class Judgement:
             woke_age=_age(looked, track.woke_at or 0.0),
             deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
+            told=track.told(now, meter.offset) if meter is not None else None,
             terminal=_has_terminal(session),
             closed=meter is not None and meter.closed,
             attached=self.fleet.attached(session.id),

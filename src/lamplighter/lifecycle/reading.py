@@ -76,10 +76,15 @@ class Reading:
 
     # -- screens
 
-    async def screen(self, session: Session, mode: str, lines: int | None) -> dict[str, Any]:
+    async def screen(
+        self, session: Session, mode: str, lines: int | None, modes: tuple[int, ...] = ()
+    ) -> dict[str, Any]:
+        """With `modes`: whether the terminal is in each of these, by the numbers of DEC's private modes."""
         desk = self._desk(session)
         async with desk.lock:
-            return {"id": session.id, "mode": mode, **await asyncio.to_thread(self._screen, session, desk, mode, lines)}
+            shown = await asyncio.to_thread(self._screen, session, desk, mode, lines)
+            told = {"modes": {number: desk.screen.mode(number) for number in modes}} if modes and desk.screen else {}
+        return {"id": session.id, "mode": mode, **shown, **told}
 
     async def drawn(self, session: Session, offset: int) -> bytes:
         """Bytes that draw the screen as it stood at an offset; for a headless session its last lines."""

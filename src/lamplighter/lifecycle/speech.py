@@ -23,6 +23,8 @@ from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
 from lamplighter.lifecycle.order import TOLD, By
 from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.screens import Screens
+from lamplighter.lifecycle.submission import Submission
 from lamplighter.line import Line, RefusedError
 
 if TYPE_CHECKING:
@@ -38,29 +40,65 @@ class Speech:
         self.fleet = fleet
         self.reading = reading
         self.foreign = ForeignTerminals(fleet)
+        self.screens = Screens(reading, self.foreign)
+        self.submission = Submission(self.screens, self.more, self._typed_at, self._age)
         self.panes = panes
         self.talks: Talks | None = None
 
     async def send(
         self, session: Session, text: str, *, keys: bool, enter: bool, by: Caller, key: str
     ) -> dict[str, Any]:
-        """Typed once, however often it is asked for with the same key."""
+        """Typed once, however often it is asked for with the same key. To an agent: pasted, and then submitted."""
         _refuse_out_of_reach(session)
         if session.driver is Driver.ACP and self.talks is not None:
             return await self.talks.send(session, text, keys=keys, by=by, key=key)
-        if session.traced and self._living(session):
-            return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
-        driver = driver_for(session.driver)
-        data = driver.encode(text, keys=keys, enter=enter)
+        data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
         if not session.alive and session.driver is not Driver.TMUX:
             # Asked again, with the daemon lost on the way, of a session that took it and ended: that is what happened.
             cursor = await self.reading.typed_at(session, key)
             if cursor is not None:
                 return {"id": session.id, "size": len(data), "cursor": cursor}
         lamp = self._living(session)
+        async with self.submission.turn(session.id):
+            answer = None if keys else await self._submit(session, text, enter=enter, by=by, key=key)
+            if answer is None:
+                answer = {"size": len(data), **await self._type(session, data, by, key)}
+        lamp.last_sent = answer["cursor"]
+        await self.fleet.note(session.id, by, "send", size=answer["size"], keys=keys)
+        return {"id": session.id, "size": answer["size"], "cursor": answer["cursor"]}
+
+    async def _submit(self, session: Session, text: str, *, enter: bool, by: Caller, key: str) -> dict[str, Any] | None:
+        """To an agent at its terminal; None for anything else."""
+        signs = self.screens.signs(session)
+        if signs is None:
+            return None
+
+        async def typing(data: bytes, under: str) -> dict[str, Any]:
+            return await self._type(session, data, by, under, before=f"{key}/enter" if under == key else None)
+
+        if session.driver is Driver.TMUX and not session.traced:
+            await self.panes.measure(session)
+        return await self.submission.submit(session, signs, text, enter=enter, key=key, type=typing)
+
+    def _age(self, session: Session) -> float:
+        return self.fleet.clock.now() - session.created_at
+
+    async def _typed_at(self, session: Session, key: str) -> int | None:
+        if session.traced:
+            return 0 if await self.foreign.was_typed(session, key) else None
+        return await self.reading.typed_at(session, key)
+
+    async def _type(
+        self, session: Session, data: bytes, by: Caller, key: str, before: str | None = None
+    ) -> dict[str, Any]:
+        """Once; with where the output stood. `before`: in tmux, also not after what went under that key."""
+        lamp = self._living(session)
+        if session.traced:
+            await self.foreign.type(session, data, key, before=before)
+            return {"cursor": 0}
         line = await self._line(lamp)
         try:
-            typing = driver.type(line, lamp.session.place, data, by.name, key)
+            typing = driver_for(session.driver).type(line, lamp.session.place, data, by.name, key)
             answer = await asyncio.wait_for(typing, _INPUT_SECONDS)
         except TimeoutError:
             raise DeadlineError(
@@ -75,9 +113,7 @@ class Speech:
             # It was typed before the daemon was lost, and what came of it is behind where the output stands now.
             typed = await self.reading.typed_at(session, key)
             cursor = cursor if typed is None else typed
-        lamp.last_sent = cursor
-        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
-        return {"id": session.id, "size": len(data), "cursor": cursor}
+        return {**answer, "cursor": cursor}
 
     async def feed(self, session: Session, text: str | None, by: Caller, key: str) -> None:
         """All that a headless session is ever to read, or nothing, and the end of its input; once, however often with the same

@@ -28,6 +28,7 @@ from lamplighter.holder.tree import Tree
 from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.handing import Prepared
+from lamplighter.lifecycle.leaving import Leaving
 from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.tasks import Tasks, until
@@ -45,6 +46,7 @@ class Undertaker:
         self.panes = panes
         self.farewell = farewell
         self.cgroup_base: str | None = None
+        self.leaving: Leaving | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
         self.close_talk: Callable[[Lamp], Awaitable[bool]] | None = None
         self.end_talk: Callable[[Lamp], Awaitable[None]] | None = None
@@ -182,6 +184,8 @@ class Undertaker:
         """In the session's own way, once, also across a crash; then give it time."""
         intent = lamp.session.intent
         if intent is None or not intent.ask or lamp.line is None or lamp.phase != "running":
+            return
+        if self.leaving is not None and await self.leaving.lead(lamp):
             return
         deadline = time.monotonic() + intent.ask
         if intent.asked_at is None:

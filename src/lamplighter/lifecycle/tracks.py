@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.domain.lines import Tail, redraws, words_of
+from lamplighter.domain.sign import Sign, Told
 from lamplighter.domain.verdict import BUSY_CPU, Rest
 from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.front import Front
@@ -21,6 +22,7 @@ _FRONT_SECONDS = 60.0
 _SURE_SECONDS = 5.0
 _BEHIND_SECONDS = 2.0
 _UNHEARD_SECONDS = 1.0
+_SIGN_SECONDS = 3.0
 
 
 @dataclass(slots=True)
@@ -45,8 +47,11 @@ class Track:
     deep_since: float | None = None
     tail: Tail | None = None
     tail_offset: int = -1
-    told: int = 0
-    told_at: float = 0.0
+    sign: Told | None = None
+    sign_offset: int = -1
+    sign_at: float = 0.0
+    heard: int = 0
+    heard_at: float = 0.0
     novel_at: float = 0.0
     vocabulary: frozenset[str] = frozenset()
     behind_at: float = 0.0
@@ -119,11 +124,16 @@ class Track:
         if not redraws(data) or not words <= self.vocabulary:
             self.novel_at = now
         self.vocabulary = words if len(self.vocabulary) > _VOCABULARY else self.vocabulary | words
-        self.told, self.told_at = offset, now
+        self.heard, self.heard_at = offset, now
 
     def repeats_for(self, heard: float) -> float:
         """How long the output has said nothing new, as far as it was taken in; nothing when there is more that was not."""
-        return max(0.0, self.told_at - self.novel_at) if heard - self.told_at < _UNHEARD_SECONDS else 0.0
+        return max(0.0, self.heard_at - self.novel_at) if heard - self.heard_at < _UNHEARD_SECONDS else 0.0
+
+    def told(self, now: float, offset: int) -> Told | None:
+        """What its screen says. That it is at its prompt holds for that screen alone; that it works or asks, while it redraws."""
+        lasts = self.sign is not None and self.sign.sign is not Sign.PROMPT and now - self.sign_at < _SIGN_SECONDS
+        return self.sign if lasts or self.sign_offset == offset else None
 
     def saved(self) -> list[float]:
         return [self.busy_at, self.still_since, self.still_cpu]

@@ -37,7 +37,8 @@ class Sent(Result):
 
 @operation(command="send", group="sessions", positional=("session", "text"), changes=True, act=Act.SEND)
 async def send_input(call: Call, request: SendInput) -> Sent:
-    """Type into a session. The text is sent as it is, whatever it contains, then Enter.
+    """Type into a session. The text is sent as it is, whatever it contains, then Enter. To an agent it is pasted and submitted
+    once; ACTIVE while it waits at a dialog, which a text would answer.
 
     With keys the text is names of keys: Up, Enter, C-c, M-x, F5. For the answer: read with the cursor that comes back, or wait.
     """

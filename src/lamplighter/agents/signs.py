@@ -1,0 +1,139 @@
+"""What the screens of agents say, what must not be typed into them, and how each is asked to leave.
+
+Knows no agent: each agent's module does, and is imported on use. A screen that is not known for certain says nothing: then the
+engine's own rules hold. What is taken as certain stands at the end of a screen, below all that a conversation can show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple
+
+from lamplighter.domain.sign import Sign, Told
+
+SIGNS: dict[str, str] = {
+    "claude": "lamplighter.agents.claude:SIGNS",
+    "codex": "lamplighter.agents.codex:SIGNS",
+    "gemini": "lamplighter.agents.gemini:SIGNS",
+    "opencode": "lamplighter.agents.opencode:SIGNS",
+}
+_BOTTOM = 60
+_WIDEST = 500
+_ABOVE = 8  # room for what it is doing, a tip and a warning
+_CLOSING = 3
+_LONGEST = 200
+_BLANKS = re.compile(r"\s+")
+_FRAME = re.compile(r"[│┃]")
+_LETTERS = re.compile(r"[^\W_]")
+# The last word opens a list of files, and Enter would choose from it; a path alone looks like a command of the agent's own.
+_OPENS_LIST = re.compile(r"(?:^|\s)@\S*\Z|\A/\S*/\S*\Z")
+
+
+class Box(NamedTuple):
+    """An agent's input line: where it begins among the lines of a screen, and what stands in it."""
+
+    start: int
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """Open when `closing` matches one of the last lines; which one it is, `shows` finds. `what` it waits for is filled with the
+    groups of that, and {about} with what `about` finds from that line on. `leaves`: the key that lets the agent leave."""
+
+    shows: re.Pattern[str]
+    what: str
+    closing: re.Pattern[str]
+    about: Callable[[Sequence[str], int], str] | None = None
+    leaves: str = "Escape"
+
+    def read(self, lines: Sequence[str]) -> str | None:
+        """What it waits for, when it is open."""
+        if not any(self.closing.search(line) for line in lines[-_CLOSING:]):
+            return None
+        for place in range(len(lines) - 1, -1, -1):
+            if (found := self.shows.search(lines[place])) is not None:
+                about = self.about(lines, place) if self.about else ""
+                return _told(self.what.format(about=about, **found.groupdict()))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """`box` finds the input line; `placeholder` is what stands there when nothing does. `busy_title` and `busy` are how it shows
+    that it works: in the title, and in a line from a little above the box on. `turned`: a line of a turn that is over. `leave` is
+    its own command to leave; `interrupt` and `clear` are keys. `shell`: how a text begins that it would run instead of reading
+    it, also with a blank before it."""
+
+    agent: str
+    box: Callable[[Sequence[str]], Box | None]
+    placeholder: re.Pattern[str]
+    busy: re.Pattern[str]
+    turned: re.Pattern[str]
+    dialogs: Sequence[Dialog]
+    busy_title: re.Pattern[str] = re.compile(r"(?!)")
+    leave: str = "/exit"
+    interrupt: Sequence[str] = ("Escape",)
+    clear: str = "C-c"
+    shell: str | None = None
+
+    def read(self, text: str, title: str | None = None) -> Told | None:
+        """What the screen says; None when that is not certain."""
+        lines = [line.rstrip()[:_WIDEST] for line in text.rstrip().split("\n")][-_BOTTOM:]
+        for dialog in self.dialogs:
+            if (what := dialog.read(lines)) is not None:
+                return Told(Sign.WAITING, what, leaves=dialog.leaves)
+        box, busy = self.box(lines), bool(self.busy_title.match(title or ""))
+        if box is None:
+            return Told(Sign.WORKING) if busy else None
+        typed = bool(box.typed) and not self.placeholder.match(box.typed)
+        if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
+            return Told(Sign.WORKING, typed=typed)
+        turned = any(self.turned.search(line) for line in lines[: box.start])
+        return Told(Sign.PROMPT, turned=turned, typed=typed)
+
+    def as_said(self, text: str) -> str:
+        """The text with what keeps the agent from taking it for more than a request: a blank before or after it."""
+        before = " " if text.startswith("!") else ""
+        after = " " if _OPENS_LIST.search(text) or text.endswith("\\") else ""  # a backslash before Enter is a new line
+        return f"{before}{text}{after}"
+
+
+def fenced(
+    lines: Sequence[str], top: re.Pattern[str], mark: re.Pattern[str], foot: re.Pattern[str], below: int = 16
+) -> Box | None:
+    """An input line between two fences, at the end of the screen but for `below` lines, none of which is the agent's words."""
+    end = next(
+        (place for place in range(len(lines) - 1, max(0, len(lines) - below) - 1, -1) if foot.match(lines[place])), 0
+    )
+    begin = next((place for place in range(end - 1, -1, -1) if top.match(lines[place])), end)
+    marked = mark.match(lines[begin + 1]) if begin + 1 < end else None
+    if marked is None or not all(line.startswith(" ") or not line for line in lines[end + 1 :]):
+        return None
+    rest = [lines[begin + 1][marked.end() :], *lines[begin + 2 : end]]
+    return Box(begin, " ".join(rest).strip())
+
+
+def from_line(lines: Sequence[str], place: int, begins: re.Pattern[str]) -> str:
+    """What begins below a place with a line like this, without that beginning, up to an empty line or a fence."""
+    for number in range(place + 1, len(lines)):
+        if (found := begins.match(lines[number])) is not None:
+            rest = lines[number + 1 :]
+            end = next((count for count, line in enumerate(rest) if not _LETTERS.search(line)), len(rest))
+            return " ".join((lines[number][found.end() :], *rest[:end]))
+    return ""
+
+
+def signs_of(agent: str) -> Signs | None:
+    if agent not in SIGNS:
+        return None
+    module, _, attribute = SIGNS[agent].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _told(what: str) -> str:
+    said = _BLANKS.sub(" ", _FRAME.sub(" ", what)).strip()
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"

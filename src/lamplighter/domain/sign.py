@@ -1,0 +1,34 @@
+"""What an agent's screen says of it. Knows no agent and no terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Sign(StrEnum):
+    WORKING = "working"
+    WAITING = "waiting"  # a dialog is open, and whatever is typed answers it
+    PROMPT = "prompt"  # its turn is over, or it never had one: it takes the next request
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`what` a dialog waits for. `turned`: the screen shows something of a turn that is over. `typed`: something stands in its
+    input line. `leaves`: the key that closes the dialog, without consent to anything, when the agent is to leave."""
+
+    sign: Sign
+    what: str = ""
+    turned: bool = False
+    typed: bool = False
+    leaves: str = "Escape"
+
+    @property
+    def words(self) -> str:
+        match self.sign:
+            case Sign.WORKING:
+                return "its screen says that it works"
+            case Sign.WAITING:
+                return f"it waits for {self.what}"
+            case Sign.PROMPT:
+                return "its turn is over, it waits for the next request" if self.turned else "it waits for a request"

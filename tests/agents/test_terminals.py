@@ -1,0 +1,115 @@
+"""The real programs at their terminals: what is sent is what the model is asked, once; verdicts; dialogs; leaving."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from lamplighter.errors import Code, LampError
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.model import Gate, Hang, Run, Say
+from lamplighter.testing.processes import wait_until
+from lamplighter.testing.staged import PATIENCE, Stage
+
+pytestmark = pytest.mark.agents
+
+TEXTS = (
+    "first line\nsecond line\n\n    a fourth",
+    "-rf --help",
+    'say "it\'s" `so` $HOME \\n',
+    "héllo 👩‍👩‍👧‍👦 ✅ 日本語",
+    "/tmp/some/where is broken",
+    "/tmp/some/where",
+    "@nobody said so",
+    "# a heading",
+    "?",
+    "ends with a backslash \\",
+    "a[201~b",
+    "a line of some text\n" * 5000 + "end",
+)
+LEFT = {"code": 0}
+"""By itself. How the session ended may still be `terminated`: Codex leaves its own daemon behind, Gemini its servers."""
+
+
+def judged(made: Stage, session: str) -> tuple[str, str]:
+    shown = made.engine.show(session)
+    return shown["verdict"], (shown["evidence"] or [""])[0]
+
+
+def test_what_is_sent_is_what_the_model_is_asked_once(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    session = made.terminal()
+    for number, text in enumerate(TEXTS, 1):
+        sent = text.replace("a[201~b", "a\x1b[201~b")
+        lit.call("send_input", session=session, text=sent)
+        assert wait_until(lambda number=number: len(made.model.said) >= number, PATIENCE), made.told(session)
+    assert [said.strip() for said in made.model.said] == [text.strip() for text in TEXTS]
+
+
+def test_while_a_tool_runs_it_is_at_work_and_then_finished(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit, [[Run("sleep 20"), Say("slept well")]])
+    session = made.terminal()
+    lit.call("send_input", session=session, text="go")
+    assert wait_until(lambda: made.model.count("go"), PATIENCE), made.told(session)
+    verdicts: list[str] = []
+
+    def over() -> bool:
+        ran = bool(made.model.results)
+        verdicts.append(judged(made, session)[0])
+        assert ran or made.model.results or verdicts[-1] == "working", (verdicts, made.told(session))
+        return verdicts[-1] == "finished"
+
+    assert wait_until(over, PATIENCE), (judged(made, session), made.told(session))
+
+
+def test_one_at_work_leaves_in_its_own_way(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit, [[Hang(Gate()), Say("never")]])
+    session = made.terminal()
+    lit.call("send_input", session=session, text="go")
+    assert wait_until(lambda: made.model.count("go"), PATIENCE), made.told(session)
+    assert lit.call("end_session", session=session)["exit"] == LEFT
+
+
+def test_what_was_half_typed_is_not_said_when_it_leaves(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    session = made.terminal()
+    lit.call("send_input", session=session, text="half a sentence", enter=False)
+    assert made.shows(session, "half a sentence")
+    assert lit.call("end_session", session=session)["exit"] == LEFT
+    assert made.model.said == []
+
+
+@pytest.mark.parametrize("stage", ["claude", "gemini"], indirect=True)
+def test_the_trust_dialog_is_waited_at_and_never_answered(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    state = made.agent.home / ".claude.json"
+    if state.exists():
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"projects": {}}))
+    else:
+        (made.agent.home / ".gemini" / "trustedFolders.json").unlink()
+    session = made.terminal()
+    waits = ("waiting", "it waits for trust in this folder")
+    assert wait_until(lambda: judged(made, session) == waits, PATIENCE), made.told(session)
+    with pytest.raises(LampError) as caught:
+        lit.call("send_input", session=session, text="go")
+    assert caught.value.code is Code.ACTIVE
+    assert judged(made, session) == waits
+
+
+@pytest.mark.parametrize("stage", ["claude"], indirect=True)
+def test_permission_is_waited_for_by_name(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit, [[Run("touch here"), Say("done")]])
+    settings = made.agent.home / ".claude" / "settings.json"
+    document = json.loads(settings.read_text())
+    document["permissions"]["allow"] = []
+    settings.write_text(json.dumps(document))
+    session = made.terminal()
+    lit.call("send_input", session=session, text="go")
+    waits = ("waiting", "it waits for permission to run: touch here")
+    assert wait_until(lambda: judged(made, session) == waits, PATIENCE), made.told(session)
+    with pytest.raises(LampError):
+        lit.call("send_input", session=session, text="yes, do")
+    assert lit.call("end_session", session=session)["exit"] == LEFT
+    assert not (made.agent.project / "here").exists()

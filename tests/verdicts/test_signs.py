@@ -1,0 +1,144 @@
+"""What the screens of the real programs say. The screens are kept in tests/golden, as they were drawn."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from lamplighter.agents.signs import SIGNS, signs_of
+from lamplighter.domain.paste import bracketed, plain_text
+from lamplighter.domain.sign import Sign, Told
+from lamplighter.domain.verdict import Evidence, Rest, Thresholds, Verdict, judge
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SCREENS = sorted(GOLDEN.glob("*/screens/*.txt"))
+QUIET = Evidence(processes=1, cpu_rate=0.0, output_age=60.0, age=600.0, still_for=60.0, rest=Rest.KEYS, front="agent")
+
+
+def read(screen: Path, title: str | None = None) -> Told | None:
+    signs = signs_of(screen.parts[-3])
+    assert signs is not None
+    expected = json.loads(screen.with_suffix(".json").read_text())
+    return signs.read(screen.read_text(), expected["title"] if title is None else title)
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=[f"{path.parts[-3]}-{path.stem}" for path in SCREENS])
+def test_what_a_screen_says(screen: Path) -> None:
+    expected = json.loads(screen.with_suffix(".json").read_text())["told"]
+    told = read(screen)
+    if expected is None:
+        assert told is None
+    else:
+        assert told is not None
+        said = {"sign": told.sign.value, "what": told.what, "turned": told.turned, "typed": told.typed}
+        assert said == {"what": "", "turned": False, "typed": False, **expected}
+
+
+def test_every_agent_has_its_screens() -> None:
+    for agent in SIGNS:
+        signs = {told.sign for path in SCREENS if path.parts[-3] == agent and (told := read(path))}
+        assert signs == set(Sign), agent
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=[f"{path.parts[-3]}-{path.stem}" for path in SCREENS])
+def test_no_screen_of_one_agent_is_at_the_prompt_of_another(screen: Path) -> None:
+    """Whatever an agent shows of another's screen in its conversation, what is at its own end counts."""
+    for agent in SIGNS:
+        signs = signs_of(agent)
+        assert signs is not None
+        if agent != screen.parts[-3]:
+            told = signs.read(screen.read_text(), "")
+            assert told is None or told.sign is not Sign.PROMPT, (agent, told)
+
+
+@pytest.mark.parametrize("agent", SIGNS)
+def test_half_a_screen_says_nothing_or_the_same(agent: str) -> None:
+    """A screen that is being drawn: cut off below any line it must not be at its prompt while it works."""
+    signs = signs_of(agent)
+    assert signs is not None
+    for path in SCREENS:
+        whole = read(path)
+        if path.parts[-3] != agent or whole is None or whole.sign is not Sign.WORKING:
+            continue
+        lines = path.read_text().split("\n")
+        title = json.loads(path.with_suffix(".json").read_text())["title"]
+        for end in range(len(lines)):
+            told = signs.read("\n".join(lines[:end]), title)
+            if agent != "opencode":  # which says in its last line alone that it works, and nothing in its title
+                assert told is None or told.sign is not Sign.PROMPT, (path.stem, end)
+
+
+@pytest.mark.parametrize("agent", SIGNS)
+def test_reading_a_screen_is_quick_whatever_is_on_it(agent: str) -> None:
+    signs = signs_of(agent)
+    assert signs is not None
+    hostile = [
+        "❯ " * 500,
+        "─" * 500,
+        " Bash command",
+        "╌" * 200,
+        "│ ? Shell " + " " * 400,
+        "┃ " * 300,
+        "› " * 300,
+        "a?" * 200,
+        "",
+    ]
+    started = time.thread_time()
+    for turn in range(len(hostile)):
+        text = "\n".join((hostile[turn:] + hostile[:turn]) * 12)
+        signs.read(text + "\n Esc to cancel", "⠋")
+        signs.read(text + "\n ┃ enter confirm", "")
+    assert time.thread_time() - started < 1.0
+
+
+# -- the verdict
+
+
+def judged(told: Told | None, **changes: object) -> tuple[Verdict, str]:
+    seen = Evidence(**{name: getattr(QUIET, name) for name in QUIET.__dataclass_fields__} | {"told": told} | changes)  # pyright: ignore[reportArgumentType]
+    verdict, words = judge(seen, Thresholds())
+    return verdict, words[0]
+
+
+def test_at_its_prompt_it_is_finished_when_a_turn_is_over_and_idle_when_there_was_none() -> None:
+    assert judged(Told(Sign.PROMPT, turned=True))[0] is Verdict.FINISHED
+    assert judged(Told(Sign.PROMPT))[0] is Verdict.IDLE
+
+
+def test_a_prompt_on_the_screen_does_not_outweigh_what_its_processes_do() -> None:
+    prompt = Told(Sign.PROMPT, turned=True)
+    assert judged(prompt, background="sleep")[0] is Verdict.WORKING
+    assert judged(prompt, rest=Rest.CHILD)[0] is Verdict.WORKING
+    assert judged(prompt, cpu_rate=0.5)[0] is Verdict.WORKING
+    assert judged(prompt, output_age=1.0)[0] is Verdict.WORKING
+    assert judged(prompt, stopped=1, halted="agent")[0] is Verdict.STUCK
+
+
+def test_a_screen_that_says_it_works_outweighs_stillness_until_that_is_too_long() -> None:
+    assert judged(Told(Sign.WORKING))[0] is Verdict.WORKING
+    assert judged(Told(Sign.WORKING), still_for=4000.0)[0] is Verdict.STUCK
+
+
+def test_a_dialog_is_waited_at_also_while_it_blinks() -> None:
+    verdict, because = judged(Told(Sign.WAITING, "permission to run: make"), output_age=0.1)
+    assert (verdict, because) == (Verdict.WAITING, "it waits for permission to run: make")
+
+
+# -- what is pasted
+
+
+def test_a_paste_holds_nothing_but_text() -> None:
+    said = plain_text("a\x1b[201~b\x07\r\nc\rd\te\x9b\x7f\udcff")
+    assert said == "a[201~b\nc\nd\te\ufffd"
+    assert bracketed(said) == "\x1b[200~a[201~b\rc\rd\te\ufffd\x1b[201~".encode()
+
+
+def test_what_would_open_a_list_or_a_shell_gets_a_blank() -> None:
+    claude = signs_of("claude")
+    assert claude is not None
+    assert [claude.as_said(text) for text in ("!ls", "see @a.txt", "/tmp/a", "/compact", "a \\", "plain")] == [
+        " !ls", "see @a.txt ", "/tmp/a ", "/compact", "a \\ ", "plain",
+    ]  # fmt: skip
