@@ -16,7 +16,7 @@ from lamplighter.testing.processes import wait_until
 from lamplighter.testing.real_agents import AGENTS, Agent
 from lamplighter.testing.scripted_model import scripted
 
-pytestmark = pytest.mark.agents
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(400)]
 
 NAMED = ("claude", "gemini")
 """Those whose conversation is called what we call it."""
@@ -128,7 +128,11 @@ def test_on_a_terminal_with_what_was_handed_over(stage: Stage) -> None:
     stage.kill(started["id"])
     found = stage.lit.show(started["id"])
     assert found["state"] == "ended"
-    again = stage.start(prompt="go on", resume=started["id"])
-    assert wait_until(lambda: len(stage.model.said) == 2, 100.0), stage.lit.call("read_output", session=again["id"])
-    assert stage.remembers("the third lamp is out")
+    if stage.agent.name == "opencode":  # which is told nothing then; that it is the same conversation can be seen
+        again = stage.start(resume=started["id"])
+        stage.on_screen("reply-1", again["id"])
+    else:
+        again = stage.start(prompt="go on", resume=started["id"])
+        assert wait_until(lambda: len(stage.model.said) == 2, 100.0), stage.lit.call("read_output", session=again["id"])
+        assert stage.remembers("the third lamp is out")
     stage.kill(again["id"])
