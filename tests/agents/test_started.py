@@ -104,11 +104,11 @@ def test_one_task_and_the_next_in_the_same_conversation(stage: Stage) -> None:
 
 def test_the_agents_own_last(stage: Stage) -> None:
     """Of a conversation that no session of ours was in."""
-    stage.agent.run(*stage.agent.headless("before us")[len(stage.agent.program()) :])
-    assert stage.model.said == ["before us"]
+    stage.agent.run(*stage.agent.headless("earlier")[len(stage.agent.program()) :])
+    assert stage.model.said == ["earlier"]
     stage.once(prompt="go on", resume="last")
-    assert stage.model.said == ["before us", "go on"]
-    assert stage.remembers("before us")
+    assert stage.model.said == ["earlier", "go on"]
+    assert stage.remembers("earlier")
 
 
 def test_a_long_task(stage: Stage) -> None:

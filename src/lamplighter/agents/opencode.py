@@ -38,6 +38,7 @@ PROGRAM = Program(
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
+    inherited=("OPENCODE",),
 )
 
 _MAGIC = b"SQLite format 3\0"
