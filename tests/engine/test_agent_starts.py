@@ -157,6 +157,7 @@ WRONG: dict[str, tuple[dict[str, Any], Code, str]] = {
     "option": ({"agent": "claude", "resume": "--dangerously"}, Code.BAD_INPUT, "last"),
     "blank": ({"agent": "codex", "resume": "a b"}, Code.BAD_INPUT, "last"),
     "nul": ({"agent": "codex", "prompt": "a\0b"}, Code.BAD_INPUT, "NUL"),
+    "overlooked": ({"agent": "opencode", "resume": "last", "prompt": "x"}, Code.BAD_INPUT, "lamp send"),
     "nothing": ({}, Code.EMPTY_COMMAND, "--"),
     "nothing generic": ({"agent": "generic", "prompt": "x"}, Code.EMPTY_COMMAND, "--"),
     "long model": ({"agent": "codex", "model": "x" * 201}, Code.BAD_INPUT, "model"),

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.store import aliases
+from lamplighter.domain.session import Driver, Kind, Session
+from lamplighter.errors import Code, ConflictError
+from lamplighter.lifecycle.conversations import begin
+from lamplighter.store import aliases, sessions
 from lamplighter.store.migrations import migrate
 
 
@@ -62,3 +65,25 @@ def test_one_name_after_the_other_and_back(db: sqlite3.Connection) -> None:
     aliases.turn_to(db, "claude", "a", "one", 4.0)
     assert aliases.of_sessions(db, "claude", ["one"]) == {"one": ("a", None)}
     assert aliases.find(db, "claude", "b") == "one"
+
+
+def test_a_conversation_is_begun_where_nobody_who_runs_is(db: sqlite3.Connection) -> None:
+    first, second = _session("a"), _session("b")
+    sessions.insert(db, first)
+    begin(db, "claude", "talk", "a", 1.0)
+    with pytest.raises(ConflictError) as caught:
+        begin(db, "claude", "talk", "b", 2.0)
+    assert caught.value.code is Code.ACTIVE
+    begin(db, "codex", "talk", "b", 2.0)
+    aliases.turn_to(db, "claude", "another", "a", 3.0)
+    begin(db, "claude", "talk", "b", 4.0)
+    sessions.insert(db, second)
+    assert aliases.last_in(db, "claude", ["/", "/elsewhere"]) == ("b", "talk")
+    assert aliases.last_in(db, "claude", ["/elsewhere"]) is None
+
+
+def _session(name: str) -> Session:
+    return Session(
+        id=name, name=name, kind=Kind.TASK, driver=Driver.TERMINAL, owner="operator", command=("claude",), cwd="/",
+        created_at=1.0, boot="boot", agent="claude",
+    )  # fmt: skip

@@ -21,9 +21,6 @@ PROGRAMS: tuple[Program, ...] = (
     openclaw.PROGRAM,
 )
 
-HANDOFF = "{handoff}"
-"""Stands in a command for the packet that a successor starts with."""
-
 
 def recognise(words: list[str]) -> Program | None:
     """The program that a command line is of, if it is one of ours to know."""

@@ -38,6 +38,7 @@ PROGRAM = Program(
     names=frozenset({"codex"}),
     packages=("@openai/codex",),
     marks=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
+    inherited=("CODEX_CI", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT", "CODEX_TOOL_CALL_ID", "CODEX_VERSION"),
 )
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

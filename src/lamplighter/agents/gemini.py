@@ -45,6 +45,7 @@ PROGRAM = Program(
     names=frozenset({"gemini"}),
     packages=("@google/gemini-cli",),
     marks=("GEMINI_CLI", "GEMINI_SESSION_ID"),
+    inherited=("GEMINI_CLI_NO_RELAUNCH",),
 )
 
 _WRITING = frozenset({"write_file", "replace", "edit"})

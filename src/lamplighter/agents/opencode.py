@@ -48,6 +48,7 @@ PROGRAM = Program(
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
+    inherited=("OPENCODE",),
 )
 
 _MAGIC = b"SQLite format 3\0"
@@ -341,7 +342,12 @@ STARTING = Manner(
     agent="opencode",
     program=("opencode",),
     package="opencode-ai",
-    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",), prompt=("--prompt={prompt}",)),
+    terminal=Way(
+        resume=("--session", "{conversation}"),
+        last=("--continue",),
+        prompt=("--prompt={prompt}",),
+        deaf_resumed=True,  # seen of 1.18: the prompt is for its first page, which is not shown then
+    ),
     headless=Way(
         new=("run", "--format", "json"),
         resume=("run", "--format", "json", "--session", "{conversation}"),

@@ -21,13 +21,14 @@ class Way:
     """One way to run it, all words without the program's own. `new` begins a conversation, under our name where {conversation}
     is in it; `resume` goes on with one; `last` with the newest that the agent itself knows of. None: it cannot. `prompt` are the
     last words when there is a first prompt; with None it is typed, or read from standard input. `needs_prompt`: without one it
-    does nothing but fail."""
+    does nothing but fail. `deaf_resumed`: it overlooks a first prompt when it goes on with a conversation."""
 
     new: tuple[str, ...] = ()
     resume: tuple[str, ...] | None = None
     last: tuple[str, ...] | None = None
     prompt: tuple[str, ...] | None = None
     needs_prompt: bool = False
+    deaf_resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

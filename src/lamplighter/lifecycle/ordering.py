@@ -205,6 +205,12 @@ def _check_options(manner: Manner, way: Way, more: tuple[str, ...]) -> None:
 
 
 def _check_prompt(manner: Manner, way: Way, wish: Wish, more: tuple[str, ...]) -> None:
+    if way.deaf_resumed and wish.resume is not None and (wish.prompt is not None or wish.handed):
+        raise InputError(
+            Code.BAD_INPUT,
+            f"{manner.agent} on a terminal overlooks a first prompt when it goes on with a conversation",
+            "start it without a prompt and lamp send it what to do; or add --headless",
+        )
     if not way.needs_prompt or not wish.headless or wish.prompt is not None or wish.handed or more:
         return
     raise InputError(

@@ -130,7 +130,7 @@ def test_a_run_that_is_to_be_deleted_leaves_no_log(claw: Engine) -> None:
 def test_what_cannot_be_spawned_says_what_can(claw: Engine) -> None:
     with inhabitant(claw, tools="openclaw") as agent:
         client = agent.client()
-        for arguments in ({}, {"agentId": "claude"}):
+        for arguments in ({}, {"agentId": "nobody"}):
             with pytest.raises(ToolError, match="piped, scripted") as refused:
                 client.call("sessions_spawn", task="x", **arguments)
             assert refused.value.code == "NO_SUCH_PROGRAM"
