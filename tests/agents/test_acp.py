@@ -127,8 +127,12 @@ def test_a_permission_is_asked_of_the_operator(which: str, served: Engine, tmp_p
     def script(said: str, number: int) -> Turn:
         return [Run(f"touch {tmp_path}/made-{number}"), Say(f"done {number}")]
 
-    if which not in ("claude", "gemini"):
-        pytest.skip(f"how {which} is made to ask over ACP has not been found out yet")
+    open_questions = {
+        "codex": "it did not ask, with the policy untrusted and a sandbox to read in",
+        "opencode": "it asked, and after a refusal its turn did not end within two minutes",
+    }
+    if which in open_questions:
+        pytest.skip(f"not understood yet: {open_questions[which]}")
     with scripted(script) as model:
         agent = make(which, tmp_path, model)
         ask_first(agent)
