@@ -282,6 +282,16 @@ def test_one_that_dies_in_a_turn(lit: Engine) -> None:
     assert "the agent is gone" in talk.read(cursor)
 
 
+def test_one_that_stops_reading(lit: Engine) -> None:
+    talk = Talk(lit, "--ignore-eof")
+    talk.send("deaf\nask something")
+    assert wait_until(lambda: "request_permission" in lit.call("read_output", session=talk.id, mode="cast")["text"])
+    talk.decide("grant")
+    assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()
+    assert "does not read" in talk.show()["evidence"][0]
+    talk.kill()
+
+
 @pytest.mark.parametrize("options", [(), ("--ignore-eof",), ("--ignore-eof", "--ignore-term")], ids=str)
 def test_it_is_ended_whatever_it_ignores(lit: Engine, mark: str, options: tuple[str, ...]) -> None:
     talk = Talk(lit, *options)

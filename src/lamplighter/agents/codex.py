@@ -298,7 +298,7 @@ TRACES = Traces(
 ACP = Structured(
     command=("codex-acp",),
     heeds_eof=False,
-    logins={"OPENAI_API_KEY": "openai-api-key", "CODEX_API_KEY": "codex-api-key"},
+    logins={"OPENAI_API_KEY": "api-key", "CODEX_API_KEY": "api-key"},
 )
 
 HOOKS = Hooks(

@@ -9,6 +9,7 @@ Standard library only, and nothing of ours. Conversations are kept in a folder, 
     garbage        print what is no message             wrong WORDS    print them to standard error
     read FILE      ask the client for a file, say what it answered
     recall         say what was said before in this conversation
+    deaf           close standard input, and go on
     fail WORDS     answer the prompt with an error      die N          leave at once with status N
     child MARK     leave a child in a session of its own that ignores TERM
 """
@@ -51,6 +52,7 @@ class Agent:
         self.numbers = 1000
         self.writing = threading.Lock()
         self.conversation: Path | None = None
+        self.deaf = False
         self.loggedin = not options.login
 
     # -- the wire
@@ -93,6 +95,8 @@ class Agent:
                 self.send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
             else:
                 handler(message.get("id"), message.get("params") or {})
+            if self.deaf:
+                break
         while self.options.ignore_eof:
             time.sleep(600)
         return 0
@@ -161,6 +165,9 @@ class Agent:
     def do_session_prompt(self, number: int, params: dict[str, Any]) -> None:
         text = "".join(block["text"] for block in params["prompt"])
         self.cancelled = False
+        if text.startswith("deaf"):
+            os.close(0)
+            self.deaf = True
         threading.Thread(target=self.turn, args=(number, text), daemon=True).start()
 
     # -- a turn
@@ -251,6 +258,9 @@ class Agent:
     def act_read(self, rest: str) -> None:
         answer = self.request("fs/read_text_file", path=rest)
         self.speak(f"<{answer['error']['code']}>")
+
+    def act_deaf(self, _: str) -> None:
+        """The main thread, which reads, has closed standard input before the turn began."""
 
     def act_recall(self, _: str) -> None:
         self.speak(" | ".join(self.said()[:-1]))

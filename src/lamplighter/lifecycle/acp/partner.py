@@ -208,7 +208,10 @@ class Partner:
                 step.lose(lost)
             for line, after, at in lines:
                 step.at = at
-                step.hear(line)
+                try:
+                    step.hear(line)
+                except Exception:  # whatever an agent says, the talk goes on: the log has it, and the next line counts
+                    log.exception("%s: a message could not be taken in", self.id)
                 step.exchange.cursor = after
             if cursor is not None:
                 step.exchange.cursor = cursor
@@ -231,6 +234,8 @@ class Partner:
                     await asyncio.sleep(0.05)
                     continue
                 log.info("%s does not read any more: %s", self.id, error)
+                await persist(lambda: self.step(lambda step: step.deafen()), f"what {self.id} was told")
+                continue
             await self._note_delivered(letter["n"])
         self._uncertain = self._uncertain and bool(self.exchange.outbox)
 

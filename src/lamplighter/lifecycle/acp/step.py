@@ -90,6 +90,17 @@ class Step:
             return None
         return self._request(words.CLOSE, words.close_session(exchange.conversation))
 
+    def deafen(self) -> None:
+        """The agent has closed its input: what was to be said cannot be."""
+        exchange = self.exchange
+        exchange.outbox.clear()
+        exchange.queue.clear()
+        if exchange.turn is not None:
+            self._stop("error", {}, "the agent does not read what it is told any more")
+            exchange.outbox.clear()
+        if exchange.phase is not Phase.CLOSED:
+            self._give_up("the agent does not read what it is told any more")
+
     def end(self) -> None:
         """The agent is gone: nothing of what was open comes any more."""
         self._finish_message()

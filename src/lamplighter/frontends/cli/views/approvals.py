@@ -11,7 +11,13 @@ from lamplighter.frontends.cli.text import ago, clean, command_line, counted, in
 from lamplighter.frontends.cli.views.sessions import verdict
 
 _TMUX_ACTS = {"type_in_tmux": "type into", "kill_tmux": "kill"}
-_ACTS = {"send_input": "send to", "end_session": "end", "kill_session": "kill", **_TMUX_ACTS}
+_ACTS = {
+    "send_input": "send to",
+    "end_session": "end",
+    "kill_session": "kill",
+    "use_tool": "use a tool in",
+    **_TMUX_ACTS,
+}
 _STYLES = {"asked": "warn", "granted": "good", "refused": "bad"}
 
 
