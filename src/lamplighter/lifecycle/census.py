@@ -131,7 +131,7 @@ class Census:
         return [each for each in found.values() if is_mine(each.stat.pid)]
 
     def unmarked(self, shape: re.Pattern[str]) -> list[proc.Stat]:
-        """What was left to another parent, carries no mark, and has such a command line."""
+        """What was left to another parent, carries no mark, was spoken to by its starter, and has such a command line."""
         return [
             stat
             for stat in self.processes.values()
@@ -140,6 +140,7 @@ class Census:
             and stat.pid not in self._read_marks
             and stat.parent != _KERNEL
             and self.orphan(stat)
+            and _is_spoken_to(stat.pid)
             and shape.search(" ".join(words_of(stat.pid)))
             and is_mine(stat.pid)
             and not self.is_ours(stat)
@@ -234,6 +235,14 @@ def words_of(pid: int) -> list[str]:
         return []
     finally:
         os.close(descriptor)
+
+
+def _is_spoken_to(pid: int) -> bool:
+    """Whether its input is a pipe or a socket: one system call, where a command line takes three."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/0").startswith(("pipe:", "socket:"))
+    except OSError:
+        return False
 
 
 def _environment(pid: int) -> bytes:
