@@ -180,7 +180,9 @@ class Census:
 
     @cached_property
     def _names(self) -> tuple[bytes, ...]:
-        return tuple(f"{mark}=".encode() for traces in self.traces for mark in traces.marks)
+        """What every mark begins with, each once: most environments have none of it, and end the look there."""
+        words = {mark.partition("_")[0].encode() for traces in self.traces for mark in traces.marks}
+        return tuple(word for word in words if not any(other in word for other in words - {word}))
 
     @cached_property
     def _read_marks(self) -> dict[int, dict[str, str]]:
@@ -191,7 +193,10 @@ class Census:
         if pid in self._read_marks:
             return self._read_marks[pid]
         raw = _environment(pid)
-        if not any(name in raw for name in self._names):
+        for name in self._names:
+            if name in raw:
+                break
+        else:
             return {}
         split = (word.partition("=") for word in raw.decode(errors="replace").split("\0"))
         said = {name: value for name, _, value in split}
