@@ -1,4 +1,4 @@
-"""Claude Code: how its processes are recognised, where its transcripts are and what they say."""
+"""Claude Code: how its processes are recognised and it is started, where its transcripts are and what they say."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.traces import Entry, Traces, here
 from lamplighter.agents.transcript import Candidate, Format, Where, after_option, chosen, listed
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="claude",
     names=frozenset({"claude", "claude-code"}),
     packages=("@anthropic-ai/claude-code",),
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
-    prompt=(),
+    inherited=("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"),
 )
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -208,6 +209,28 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format("claude", find, recognises, steps)
+
+_ONE_TASK = ("-p", "--output-format", "stream-json", "--verbose")
+STARTING = Manner(
+    agent="claude",
+    program=("claude",),
+    package="@anthropic-ai/claude-code",
+    terminal=Way(
+        new=("--session-id", "{conversation}"),
+        resume=("--resume", "{conversation}"),
+        last=("--continue",),
+        prompt=("--", "{prompt}"),
+    ),
+    headless=Way(
+        new=(*_ONE_TASK, "--session-id", "{conversation}"),
+        resume=(*_ONE_TASK, "--resume", "{conversation}"),
+        last=(*_ONE_TASK, "--continue"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    by_folder=True,
+)
+
 
 # -- what it leaves behind
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from lamplighter.agents.program import Program
 from lamplighter.agents.traces import Traces
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="kiro",
@@ -91,5 +92,24 @@ def _agent(path: str, name: str) -> Agent:
     said = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     return Agent(str(said.get("name") or name), str(said.get("description") or ""), path)
 
+
+STARTING = Manner(
+    agent="kiro",
+    program=(COMMAND,),
+    terminal=Way(
+        new=("chat",),
+        resume=("chat", "--resume-id", "{conversation}"),
+        last=("chat", "--resume"),
+        prompt=("--", "{prompt}"),
+    ),
+    headless=Way(
+        new=("chat", "--no-interactive"),
+        resume=("chat", "--no-interactive", "--resume-id", "{conversation}"),
+        last=("chat", "--no-interactive", "--resume"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    untested=True,
+)
 
 TRACES = Traces(agent="kiro")  # what it marks is not known: nothing was seen of the real program
