@@ -232,7 +232,7 @@ def alike(lit: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]]:
         pids["of a living client"] = _below_a_subreaper(mark, stack)
         tmux = enter(tmux_of(lit))
         tmux.environment = {**tmux.environment, **claude(6, CLAUDE_PID="4194303")}
-        pids["in tmux"] = tmux.new("work", f"exec -a 'pane {mark}' sleep 300")
+        pids["in tmux"] = tmux.new("work", "bash", "-c", 'exec -a "$0" sleep 300', f"pane {mark}")
         pids["tmux"] = tmux.server()[0]
         if os.getuid() == 0:
             pids["another user's"] = _somebody_elses(mark)

@@ -206,4 +206,5 @@ TRACES = Traces(
     agent="codex",
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     daemon=("app-server", "--managed-daemon"),
+    variables=("CODEX_HOME",),
 )

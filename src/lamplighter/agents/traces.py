@@ -54,7 +54,7 @@ class Traces:
     daemon: tuple[str, ...] = ()
     registry: Registry | None = None
     variables: tuple[str, ...] = ()
-    """What says where its registry is, beside HOME."""
+    """What says where it keeps its things, beside HOME: the last that is set counts."""
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -151,14 +151,14 @@ class Census:
         parent = self.processes.get(stat.parent)
         if stat.parent == _KERNEL or stat.pid in (1, _KERNEL):
             return False
-        if stat.parent == 1 or parent is None or stat.session == stat.pid:
+        if stat.parent == 1 or parent is None or parent.state in "ZX" or stat.session == stat.pid:
             return True
         return stat.session != parent.session or parent.name in _REAPERS
 
     def orphan(self, stat: proc.Stat) -> str:
         """Why it is proven that whoever started it is gone; nothing where it is not."""
         parent = self.processes.get(stat.parent)
-        if stat.parent == 1 or parent is None:
+        if stat.parent == 1 or parent is None or parent.state in "ZX":
             return "its parent is gone" if stat.pid > 1 else ""
         if parent.name in _REAPERS:
             return f"its parent is gone, and {parent.name.decode(errors='replace')} has taken it over"
@@ -211,6 +211,11 @@ class Census:
     def _note_home(self, said: dict[str, str]) -> None:
         names = [name for each in self.traces for name in each.variables if said.get(name)]
         self.homes.add((said.get("HOME") or self.home, tuple((name, said[name]) for name in names)))
+
+    def place_of(self, stat: proc.Stat, traces: Traces) -> str:
+        """Where an agent's process keeps its things."""
+        said = proc.variables_of(stat.pid, ("HOME", *traces.variables))
+        return next((said[name] for name in reversed(traces.variables) if said.get(name)), said.get("HOME", ""))
 
     # -- what is on record
 
