@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lamplighter.agents import journal
@@ -23,7 +23,7 @@ from lamplighter.agents.conversation import (
 )
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
-from lamplighter.agents.traces import Traces
+from lamplighter.agents.traces import Entry, Traces, locked
 from lamplighter.agents.transcript import Candidate, Format, Where, chosen, listed
 from lamplighter.domain.manner import Manner, Way
 
@@ -202,8 +202,25 @@ STARTING = Manner(
 )
 
 
+# -- what it leaves behind
+
+
+def _registry(home: str, environment: Mapping[str, str]) -> Iterator[Entry]:
+    """`thread-writer-locks/<id>.lock`: locked by whoever has the thread open, there and not locked when that was killed."""
+    folder = f"{environment.get('CODEX_HOME') or f'{home}/.codex'}/thread-writer-locks"
+    found = [path for path, _ in listed(folder, ending=".lock") if not os.path.basename(path).startswith(".")]
+    holders = locked() if found else {}
+    for path in found:
+        try:
+            inode = os.lstat(path).st_ino
+        except OSError:
+            continue
+        yield Entry(path, os.path.basename(path).removesuffix(".lock"), holders.get(inode, 0), None)
+
+
 TRACES = Traces(
     agent="codex",
+    registry=_registry,
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     daemon=("app-server", "--managed-daemon"),
     variables=("CODEX_HOME",),

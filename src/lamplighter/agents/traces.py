@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
+_FIELDS = 8
 TRACES: dict[str, str] = {
     "claude": "lamplighter.agents.claude:TRACES",
     "codex": "lamplighter.agents.codex:TRACES",
@@ -26,7 +28,8 @@ TRACES: dict[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What an agent wrote down about a process of its own: in which session it is, and by which pid and start time it is known.
-    `start` is in clock ticks since boot, None where the agent does not say. `beside` are other files of the same process."""
+    `start` is in clock ticks since boot, None where the agent does not say; then the entry alone says whether it lives, and a
+    pid of 0 that it does not. `beside` are other files of the same process."""
 
     path: str
     session: str
@@ -77,6 +80,17 @@ def traces_of(agent: str) -> Traces | None:
 
 def all_traces() -> tuple[Traces, ...]:
     return tuple(found for agent in TRACES if (found := traces_of(agent)) is not None)
+
+
+def locked() -> dict[int, int]:
+    """The files that are locked as a whole, by inode: by whom. Somebody whom this machine's numbering does not name is 1."""
+    found: dict[int, int] = {}
+    with suppress(OSError), open("/proc/locks") as file:
+        for line in file:
+            fields = line.split()
+            if len(fields) == _FIELDS and fields[1] == "FLOCK":
+                found[int(fields[5].rpartition(":")[2])] = max(1, int(fields[4]))
+    return found
 
 
 def here() -> str:

@@ -195,7 +195,9 @@ class Scan:
             return Origin(traces.agent, session, Fate.ALIVE, "")
         gone = next((entry for entry in entries if not self.census.lives(entry)), None)
         if gone is not None:
-            why = f"{traces.agent} {gone.pid}, which was in its session, is gone ({os.path.basename(gone.path)})"
+            name = os.path.basename(gone.path)
+            why = f"{traces.agent} {gone.pid}, which was in its session, is gone ({name})"
+            why = why if gone.pid else f"no {traces.agent} has its session open any more ({name})"
             return Origin(traces.agent, session, Fate.DEAD, why)
         if not any(each.start <= stat.start for each in self.census.living(traces.agent)):
             why = f"it came from {traces.agent}, and none that runs now is older than it"
