@@ -7,7 +7,6 @@ what was handed to another parent has another session than that parent, or leads
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -130,8 +129,8 @@ class Census:
                 found[top.pid] = Marked(top, self._marks(top.pid))
         return [each for each in found.values() if is_mine(each.stat.pid)]
 
-    def unmarked(self, shape: re.Pattern[str]) -> list[proc.Stat]:
-        """What was left to another parent, carries no mark, was spoken to by its starter, and has such a command line."""
+    def unmarked(self) -> list[proc.Stat]:
+        """What was left to another parent, carries no mark, and was spoken to by its starter."""
         return [
             stat
             for stat in self.processes.values()
@@ -141,7 +140,6 @@ class Census:
             and stat.parent != _KERNEL
             and self.orphan(stat)
             and _is_spoken_to(stat.pid)
-            and shape.search(" ".join(words_of(stat.pid)))
             and is_mine(stat.pid)
             and not self.is_ours(stat)
             and not self.is_in_a_session(stat)

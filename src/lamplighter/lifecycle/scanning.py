@@ -91,7 +91,7 @@ class Scan:
             yield from self._judged(each.stat, origins)
 
     def _unmarked(self) -> Iterator[tuple[proc.Stat, Judgement]]:
-        for stat in self.census.unmarked(MCP):
+        for stat in self.census.unmarked():
             yield from self._judged(stat, ())
 
     def _of_agents(self) -> Iterator[tuple[proc.Stat, Judgement]]:
@@ -146,6 +146,7 @@ class Scan:
             mute=self._end(stat, 0) is End.DEAD,
             held=self._end(stat, 0) in (End.OPEN, End.TERMINAL),
             unheard=self._is_unheard(stat, mine),
+            cut_off=all(self._end(stat, number) is End.DEAD for number in range(3)),
             mcp=bool(MCP.search(command)),
             shell=any(traces.shell is not None and traces.shell.search(command) for traces in mine),
             agent=agent,
