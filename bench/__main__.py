@@ -24,6 +24,7 @@ NAMES = (
     "printing",
     "kill",
     "cleanup",
+    "scan",
     "command",
     "packet",
     "handoff",

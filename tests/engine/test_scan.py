@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,28 +130,28 @@ def test_a_living_agent_has_left_nothing(watcher: Engine, mark: str, tmp_path: P
         assert (agent["agent"], agent["terminal"], agent["tmux"]) == ("claude", False, None)
 
 
-def test_an_agent_in_a_tmux_session_made_by_hand_is_named_by_it(lit: Engine, tmp_path: Path) -> None:
+def test_an_agent_in_a_tmux_session_made_by_hand_is_named_by_it(watcher: Engine, tmp_path: Path) -> None:
     script = tmp_path / "codex"
     script.write_text("import time; time.sleep(300)")
-    with tmux_of(lit) as tmux:
+    with tmux_of(watcher) as tmux:
         pane = tmux.new("work", sys.executable, str(script))
         assert wait_until(lambda: "codex" in proc.command_of(pane))
-        (agent,) = [one for one in lit.call("scan_host")["agents"] if one["pid"] == pane]
+        (agent,) = [one for one in watcher.call("scan_host")["agents"] if one["pid"] == pane]
         assert (agent["agent"], agent["tmux"], agent["terminal"]) == ("codex", "tmux:work", True)
 
 
-def test_sessions_of_ours_are_never_leaks(lit: Engine, mark: str, tmp_path: Path) -> None:
+def test_sessions_of_ours_are_never_leaks(watcher: Engine, mark: str, tmp_path: Path) -> None:
     """Whatever marks they carry, whoever above them is gone; nor are the agents in them without a manager."""
     script = tmp_path / "claude"
     script.write_text("import time; time.sleep(300)")
     leave = f'{AWAY}; exec python3 "$1" "$0"'
     environment = {"PATH": os.environ["PATH"], **claude(9, CLAUDE_PID="4194303")}
-    started = lit.start("bash", "-c", leave, mark, str(script), environment=environment, headless=True)
+    started = watcher.start("bash", "-c", leave, mark, str(script), environment=environment, headless=True)
     assert wait_until(lambda: len(marked(mark)) == 2)
     pids = {one.pid for one in marked(mark)}
-    assert found(lit, pids) == []
-    assert not pids & {one["pid"] for one in lit.call("scan_host")["agents"]}
-    lit.call("kill_session", session=started["id"], grace="0s", force=True)
+    assert found(watcher, pids) == []
+    assert not pids & {one["pid"] for one in watcher.call("scan_host")["agents"]}
+    watcher.call("kill_session", session=started["id"], grace="0s", force=True)
 
 
 def test_agents_that_never_exited(watcher: Engine, mark: str, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_stale_entries_are_found_and_those_of_the_living_are_not(
 
 
 @pytest.fixture
-def alike(lit: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]]:
+def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]]:
     """Real processes of many kinds, each of which could be taken for a leak: by name, their pids."""
     with ExitStack() as stack:
         enter = stack.enter_context
@@ -230,9 +230,9 @@ def alike(lit: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]]:
                 assert wait_until(lambda: any(one.cmdline[0].startswith("in-a-terminal") for one in marked(mark)))
             player.kill()
         pids["of a living client"] = _below_a_subreaper(mark, stack)
-        tmux = enter(tmux_of(lit))
+        tmux = enter(tmux_of(watcher))
         tmux.environment = {**tmux.environment, **claude(6, CLAUDE_PID="4194303")}
-        pids["in tmux"] = tmux.new("work", f"exec -a 'pane {mark}' sleep 300")
+        pids["in tmux"] = tmux.new("work", "bash", "-c", 'exec -a "$0" sleep 300', f"pane {mark}")
         pids["tmux"] = tmux.server()[0]
         if os.getuid() == 0:
             pids["another user's"] = _somebody_elses(mark)
@@ -277,6 +277,7 @@ def _below_a_subreaper(mark: str, stack: ExitStack) -> int:
     assert client.stdout is not None
     stack.callback(client.stdout.close)
     assert client.stdout.readline() == b"ready\n"
+    assert wait_until(lambda: any(one.cmdline[0].startswith("mcp-server") for one in marked(mark)))
     return next(one.pid for one in marked(mark) if one.cmdline[0].startswith("mcp-server"))
 
 
@@ -290,16 +291,23 @@ def _somebody_elses(mark: str) -> int:
 
 
 SERVERS = {"dev server", "docker proxy", "server of a dead agent", "editor's server"}
-LIKELY = {"server of a dead agent", "setsid on purpose", "quiet on purpose", "editor's server", "fed"}
+LIKELY = {
+    "language server",
+    "server of a dead agent",
+    "setsid on purpose",
+    "quiet on purpose",
+    "editor's server",
+    "fed",
+}
 
 
-def test_what_only_looks_alike_is_never_certain(lit: Engine, alike: dict[str, int]) -> None:
-    said = certainties(lit, alike)
+def test_what_only_looks_alike_is_never_certain(watcher: Engine, alike: dict[str, int]) -> None:
+    said = certainties(watcher, alike)
     assert {name for name, certainty in said.items() if certainty == "certain"} == set()
     assert {name for name, certainty in said.items() if certainty == "likely"} == LIKELY
-    planned = lit.call("cleanup_sessions", leaks=True)
+    planned = watcher.call("cleanup_sessions", leaks=True)
     rows = {row["id"] for row in planned["rows"]}
-    listed = {leak["id"] for leak in found(lit, set(alike.values()))}
+    listed = {leak["id"] for leak in found(watcher, set(alike.values()))}
     assert listed
     assert not rows & listed
 
@@ -370,36 +378,34 @@ def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, tmp_pa
             assert wait_until(lambda: none_left(mark))
 
 
-def test_what_is_refused(lit: Engine, mark: str) -> None:
+def test_what_is_refused(watcher: Engine, mark: str) -> None:
     with pytest.raises(LampError) as caught:
-        lit.call("cleanup_sessions", leaks=True, selection="leak-00000000")
+        watcher.call("cleanup_sessions", leaks=True, selection="leak-00000000")
     assert caught.value.code is Code.NOT_FOUND
     with pytest.raises(LampError) as caught:
-        lit.call("cleanup_sessions", leaks=True, force=True)
+        watcher.call("cleanup_sessions", leaks=True, force=True)
     assert caught.value.code is Code.BAD_INPUT
     request = '{"id": 1, "op": "cleanup_sessions", "args": {"leaks": true}, "key": "k"}'
     code = f"""
-import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(lit.home.run)!r} + "/daemon.sock")
+import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(watcher.home.run)!r} + "/daemon.sock")
 s.sendall({request!r}.encode() + b"\\n"); print(s.makefile().readline(), flush=True)"""
-    started = lit.start(sys.executable, "-c", code, headless=True)
-    lit.call("wait_session", session=started["id"], until="text=error", timeout="30s")
-    assert "FORBIDDEN" in lit.output(started["id"])
+    started = watcher.start(sys.executable, "-c", code, headless=True)
+    watcher.call("wait_session", session=started["id"], until="text=error", timeout="30s")
+    assert "FORBIDDEN" in watcher.output(started["id"])
 
 
 # -- the command
 
 
-def test_the_command_says_what_to_do_next(
-    lit: Engine, lamp: Callable[..., subprocess.CompletedProcess[str]], mark: str, tmp_path: Path
-) -> None:
+def test_the_command_says_what_to_do_next(watcher: Engine, mark: str, tmp_path: Path) -> None:
     with left(tmp_path, mark) as player:
-        said = lamp("scan").stdout
+        said = watcher.cli("scan").stdout
         assert "dead session" in said.splitlines()[0]
         assert f"claude {SESSION.format(1)[:8]}" in said
         assert "lamp cleanup --leaks" in said
-        leak = found(lit, set(player.pids))[0]["id"]
-        plan = lamp("cleanup", "--leaks", leak)
+        leak = found(watcher, set(player.pids))[0]["id"]
+        plan = watcher.cli("cleanup", "--leaks", leak)
         assert "1 leak, 2 processes" in plan.stdout
-        done = lamp("cleanup", "--leaks", leak, "--yes", "--grace", "0.2s")
+        done = watcher.cli("cleanup", "--leaks", leak, "--yes", "--grace", "0.2s")
         assert done.returncode == 0
         assert "2 processes gone" in done.stdout

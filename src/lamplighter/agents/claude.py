@@ -30,8 +30,7 @@ from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
-from lamplighter.agents.traces import Entry as OnRecord
-from lamplighter.agents.traces import Traces, here
+from lamplighter.agents.traces import OnRecord, Traces, here
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
 from lamplighter.domain.manner import Manner, Way

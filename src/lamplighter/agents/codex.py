@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lamplighter.agents import journal
@@ -28,7 +28,7 @@ from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.telling import Telling
-from lamplighter.agents.traces import Traces
+from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
 from lamplighter.domain.manner import Manner, Way
@@ -289,10 +289,28 @@ STARTING = Manner(
     model=("--model", "{model}"),
 )
 
+# -- what it leaves behind
+
+
+def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
+    """`thread-writer-locks/<id>.lock`: locked by whoever has the thread open, there and not locked when that was killed."""
+    folder = f"{environment.get('CODEX_HOME') or f'{home}/.codex'}/thread-writer-locks"
+    found = [path for path, _ in listed(folder, ending=".lock") if not os.path.basename(path).startswith(".")]
+    holders = locked() if found else {}
+    for path in found:
+        try:
+            inode = os.lstat(path).st_ino
+        except OSError:
+            continue
+        yield OnRecord(path, os.path.basename(path).removesuffix(".lock"), holders.get(inode, 0), None)
+
+
 TRACES = Traces(
     agent="codex",
+    registry=_registry,
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     daemon=("app-server", "--managed-daemon"),
+    variables=("CODEX_HOME",),
 )
 
 ACP = Structured(

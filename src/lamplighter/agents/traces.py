@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
+_FIELDS = 8
 TRACES: dict[str, str] = {
     "claude": "lamplighter.agents.claude:TRACES",
     "codex": "lamplighter.agents.codex:TRACES",
@@ -24,9 +26,10 @@ TRACES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OnRecord:
     """What an agent wrote down about a process of its own: in which session it is, and by which pid and start time it is known.
-    `start` is in clock ticks since boot, None where the agent does not say. `beside` are other files of the same process."""
+    `start` is in clock ticks since boot, None where the agent does not say; then the entry alone says whether it lives, and a
+    pid of 0 that it does not. `beside` are other files of the same process."""
 
     path: str
     session: str
@@ -35,7 +38,7 @@ class Entry:
     beside: tuple[str, ...] = ()
 
 
-Registry = Callable[[str, Mapping[str, str]], Iterator[Entry]]
+Registry = Callable[[str, Mapping[str, str]], Iterator[OnRecord]]
 """From a home folder and an environment (VARIABLES) to what is on record there, of this machine alone."""
 
 
@@ -54,7 +57,7 @@ class Traces:
     daemon: tuple[str, ...] = ()
     registry: Registry | None = None
     variables: tuple[str, ...] = ()
-    """What says where its registry is, beside HOME."""
+    """What says where it keeps its things, beside HOME: the last that is set counts."""
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -77,6 +80,17 @@ def traces_of(agent: str) -> Traces | None:
 
 def all_traces() -> tuple[Traces, ...]:
     return tuple(found for agent in TRACES if (found := traces_of(agent)) is not None)
+
+
+def locked() -> dict[int, int]:
+    """The files that are locked as a whole, by inode: by whom. Somebody whom this machine's numbering does not name is 1."""
+    found: dict[int, int] = {}
+    with suppress(OSError), open("/proc/locks") as file:
+        for line in file:
+            fields = line.split()
+            if len(fields) == _FIELDS and fields[1] == "FLOCK":
+                found[int(fields[5].rpartition(":")[2])] = max(1, int(fields[4]))
+    return found
 
 
 def here() -> str:

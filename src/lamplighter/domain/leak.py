@@ -23,6 +23,7 @@ class Leftover(StrEnum):
     """What a leaked process is."""
 
     MCP_SERVER = "mcp server"
+    SERVER = "server"
     TOOL_SHELL = "tool shell"
     JOB = "background job"
     DAEMON = "agent daemon"
@@ -53,9 +54,10 @@ class Origin:
 class Signs:
     """One process whose starter seems to be gone, with all below it.
 
-    `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its input is
-    closed; `held`: somebody may type into it; `unheard`: nobody can hear it. `mcp` and `shell` are the shapes of its command
-    line; `serves` says that it waits for clients. `agent` is set for an agent itself, `busy` for a daemon that is in use.
+    `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its
+    input is closed; `held`: somebody may type into it; `unheard`: nobody can hear it; `cut_off`: nor what it
+    complains of, all by pipes. `mcp` and `shell` are the shapes of its command line; `serves` says that it waits for
+    clients. `agent` is set for an agent itself, `busy` for a daemon that is in use.
     """
 
     origins: tuple[Origin, ...]
@@ -63,6 +65,7 @@ class Signs:
     mute: bool
     unheard: bool
     held: bool = False
+    cut_off: bool = False
     mcp: bool = False
     shell: bool = False
     agent: str = ""
@@ -98,7 +101,7 @@ def judge(signs: Signs) -> Judgement | None:
     silent = signs.mute or signs.unheard
     if not silent and not (signs.orphan and (dead or origin.session)):
         return None  # whoever it hangs below may have started it, or an agent that lives
-    if not dead and (alone := _unmarked(signs)) is not None:
+    if not dead and signs.mcp and (alone := _unmarked(signs)) is not None:
         return replace(alone, agent=origin.agent, session=origin.session)
     kind = _kind(signs)
     sure = bool(dead) and not alive and all(each.fate is Fate.DEAD for each in signs.origins) and bool(signs.orphan)
@@ -132,9 +135,12 @@ def _speech(signs: Signs) -> list[str]:
 
 def _unmarked(signs: Signs) -> Judgement | None:
     """Some agents give their servers an empty environment. What is called an MCP server and has lost all that it spoke through
-    is one whose client is gone, whichever that was."""
-    if not (signs.mcp and signs.mute and signs.unheard and signs.orphan):
+    is one whose client is gone, whichever that was. What is not called so may be an agent's, or an editor's."""
+    if not (signs.mute and signs.unheard and signs.orphan):
         return None
+    if not signs.mcp:
+        why = (signs.orphan, *_speech(signs), "but nothing says whose it was")
+        return Judgement(Leftover.SERVER, Certainty.LIKELY, why) if signs.cut_off and not signs.serves else None
     why = [signs.orphan, *_speech(signs), "its command says that it is an MCP server"]
     if signs.serves:
         return Judgement(Leftover.MCP_SERVER, Certainty.LIKELY, (*why, "but it waits for clients: somebody may use it"))
@@ -205,7 +211,7 @@ class Leak:
     @property
     def name(self) -> str:
         """What it is called in a list: whose, and of which session."""
-        whose = self.agent or "an MCP client"
+        whose = self.agent or "of somebody"
         return f"{whose} {self.session[:8]}" if self.session and " " not in self.session else whose
 
     @property

@@ -7,7 +7,6 @@ what was handed to another parent has another session than that parent, or leads
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -130,8 +129,8 @@ class Census:
                 found[top.pid] = Marked(top, self._marks(top.pid))
         return [each for each in found.values() if is_mine(each.stat.pid)]
 
-    def unmarked(self, shape: re.Pattern[str]) -> list[proc.Stat]:
-        """What was left to another parent, carries no mark, and has such a command line."""
+    def unmarked(self) -> list[proc.Stat]:
+        """What was left to another parent, carries no mark, and was spoken to by its starter."""
         return [
             stat
             for stat in self.processes.values()
@@ -140,7 +139,7 @@ class Census:
             and stat.pid not in self._read_marks
             and stat.parent != _KERNEL
             and self.orphan(stat)
-            and shape.search(" ".join(words_of(stat.pid)))
+            and _is_spoken_to(stat.pid)
             and is_mine(stat.pid)
             and not self.is_ours(stat)
             and not self.is_in_a_session(stat)
@@ -150,14 +149,14 @@ class Census:
         parent = self.processes.get(stat.parent)
         if stat.parent == _KERNEL or stat.pid in (1, _KERNEL):
             return False
-        if stat.parent == 1 or parent is None or stat.session == stat.pid:
+        if stat.parent == 1 or parent is None or parent.state in "ZX" or stat.session == stat.pid:
             return True
         return stat.session != parent.session or parent.name in _REAPERS
 
     def orphan(self, stat: proc.Stat) -> str:
         """Why it is proven that whoever started it is gone; nothing where it is not."""
         parent = self.processes.get(stat.parent)
-        if stat.parent == 1 or parent is None:
+        if stat.parent == 1 or parent is None or parent.state in "ZX":
             return "its parent is gone" if stat.pid > 1 else ""
         if parent.name in _REAPERS:
             return f"its parent is gone, and {parent.name.decode(errors='replace')} has taken it over"
@@ -179,7 +178,9 @@ class Census:
 
     @cached_property
     def _names(self) -> tuple[bytes, ...]:
-        return tuple(f"{mark}=".encode() for traces in self.traces for mark in traces.marks)
+        """What every mark begins with, each once: most environments have none of it, and end the look there."""
+        words = {mark.partition("_")[0].encode() for traces in self.traces for mark in traces.marks}
+        return tuple(word for word in words if not any(other in word for other in words - {word}))
 
     @cached_property
     def _read_marks(self) -> dict[int, dict[str, str]]:
@@ -190,7 +191,10 @@ class Census:
         if pid in self._read_marks:
             return self._read_marks[pid]
         raw = _environment(pid)
-        if not any(name in raw for name in self._names):
+        for name in self._names:
+            if name in raw:
+                break
+        else:
             return {}
         split = (word.partition("=") for word in raw.decode(errors="replace").split("\0"))
         said = {name: value for name, _, value in split}
@@ -205,6 +209,11 @@ class Census:
     def _note_home(self, said: dict[str, str]) -> None:
         names = [name for each in self.traces for name in each.variables if said.get(name)]
         self.homes.add((said.get("HOME") or self.home, tuple((name, said[name]) for name in names)))
+
+    def place_of(self, stat: proc.Stat, traces: Traces) -> str:
+        """Where an agent's process keeps its things."""
+        said = proc.variables_of(stat.pid, ("HOME", *traces.variables))
+        return next((said[name] for name in reversed(traces.variables) if said.get(name)), said.get("HOME", ""))
 
     # -- what is on record
 
@@ -234,6 +243,14 @@ def words_of(pid: int) -> list[str]:
         return []
     finally:
         os.close(descriptor)
+
+
+def _is_spoken_to(pid: int) -> bool:
+    """Whether its input is a pipe or a socket: one system call, where a command line takes three."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/0").startswith(("pipe:", "socket:"))
+    except OSError:
+        return False
 
 
 def _environment(pid: int) -> bytes:

@@ -37,8 +37,9 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, M
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
-from lamplighter.lifecycle.leaks import Leaks
+from lamplighter.lifecycle.leaks import Leaks, still
 from lamplighter.lifecycle.persistence import persist
+from lamplighter.lifecycle.scanning import Survey
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.store import events, plans, sessions
@@ -67,6 +68,7 @@ class Run:
         self.rows = {row.session: row for row in plan.rows}
         self.done = [row for row in plan.rows if row.outcome is not None]
         self.finished = False
+        self.survey: asyncio.Future[Survey] | None = None
         self._news = asyncio.Event()
 
     def put(self, row: Row) -> None:
@@ -298,10 +300,15 @@ class Cleanup:
         if not row.begun and run.resumed and run.plan.too_late(self.fleet.clock.now()):
             return _told(Outcome.SKIPPED, "the apply was cut off too long ago")
 
-        async def begin(now: Leak) -> None:
+        if not row.begun:
+            # One look for all rows, before the first is touched: what one of them leaves would look changed to the next.
+            run.survey = run.survey or asyncio.ensure_future(self.leaks.look())
+            now, why = still(leak, await asyncio.shield(run.survey))
+            if now is None:
+                return _told(Outcome.SKIPPED, why)
             await self._persist(lambda db: plans.keep_intent(db, run.plan.id, now))
-
-        return await self.leaks.end(leak, run.plan.orders.grace, None if row.begun else begin)
+            leak = now
+        return await self.leaks.end(leak, run.plan.orders.grace)
 
     async def _session(self, identifier: str) -> Session:
         lamp = self.fleet.lamps.get(identifier)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -45,13 +45,8 @@ class Leaks:
             found |= {(process.pid, process.start) for process in known if process is not None}
         return found | self.traced.known()
 
-    async def end(self, leak: Leak, grace: float, begin: Callable[[Leak], Awaitable[None]] | None) -> dict[str, Any]:
-        """What came of it. `begin` is told what will be ended, before it is; None when it was told before a crash."""
-        if begin is not None:
-            now, why = still(leak, await self.look())
-            if now is None:
-                return told(Outcome.SKIPPED, why)
-            await begin(leak := now)
+    async def end(self, leak: Leak, grace: float) -> dict[str, Any]:
+        """What came of it."""
         certificate = await self._put_out(LeakTree(leak, self.ours), leak, grace)
         removed = await asyncio.to_thread(remove, leak.files) if not certificate["survivors"] else 0
         if certificate["survivors"]:
@@ -115,7 +110,8 @@ def remove(files: tuple[LeakedFile, ...]) -> int:
         gone = each.start is not None and not proc.is_alive(each.pid, each.start)
         with suppress(OSError):
             found = os.lstat(each.path)
-            own = found.st_uid == os.getuid() and (stat.S_ISREG(found.st_mode) or stat.S_ISSOCK(found.st_mode))
+            right = stat.S_ISSOCK if each.path.endswith(".sock") else stat.S_ISREG
+            own = found.st_uid == os.getuid() and right(found.st_mode)
             if gone and own and found.st_mtime_ns == each.changed and os.fsencode(each.path) not in bound:
                 os.unlink(each.path)
                 count += 1

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lamplighter.agents.program import Program
 from lamplighter.agents.traces import Entry, Traces, traces_of
 from lamplighter.domain.leak import (
     Certainty,
@@ -92,7 +91,7 @@ class Scan:
             yield from self._judged(each.stat, origins)
 
     def _unmarked(self) -> Iterator[tuple[proc.Stat, Judgement]]:
-        for stat in self.census.unmarked(MCP):
+        for stat in self.census.unmarked():
             yield from self._judged(stat, ())
 
     def _of_agents(self) -> Iterator[tuple[proc.Stat, Judgement]]:
@@ -100,7 +99,7 @@ class Scan:
             if not self.census.is_ours(stat) and self.census.orphan(stat):
                 traces = traces_of(program.name)
                 daemon = traces is not None and traces.is_daemon(words)
-                busy = daemon and self._is_used(stat, program)
+                busy = traces is not None and daemon and self._is_used(stat, traces)
                 yield from self._judged(stat, (), agent=program.name, daemon=daemon, busy=busy)
 
     def _judged(
@@ -147,6 +146,7 @@ class Scan:
             mute=self._end(stat, 0) is End.DEAD,
             held=self._end(stat, 0) in (End.OPEN, End.TERMINAL),
             unheard=self._is_unheard(stat, mine),
+            cut_off=all(self._end(stat, number) is End.DEAD for number in range(3)),
             mcp=bool(MCP.search(command)),
             shell=any(traces.shell is not None and traces.shell.search(command) for traces in mine),
             agent=agent,
@@ -196,7 +196,9 @@ class Scan:
             return Origin(traces.agent, session, Fate.ALIVE, "")
         gone = next((entry for entry in entries if not self.census.lives(entry)), None)
         if gone is not None:
-            why = f"{traces.agent} {gone.pid}, which was in its session, is gone ({os.path.basename(gone.path)})"
+            name = os.path.basename(gone.path)
+            why = f"{traces.agent} {gone.pid}, which was in its session, is gone ({name})"
+            why = why if gone.pid else f"no {traces.agent} has its session open any more ({name})"
             return Origin(traces.agent, session, Fate.DEAD, why)
         if not any(each.start <= stat.start for each in self.census.living(traces.agent)):
             why = f"it came from {traces.agent}, and none that runs now is older than it"
@@ -211,12 +213,14 @@ class Scan:
         known = self.census.agents.get(pid)
         return (Fate.ALIVE if known is not None and known[1].name == agent else Fate.UNSURE), ""
 
-    def _is_used(self, daemon: proc.Stat, program: Program) -> bool:
+    def _is_used(self, daemon: proc.Stat, traces: Traces) -> bool:
         """Whether a daemon of an agent has somebody to serve or something to do: the agent itself, a client, a tool."""
-        tree = {stat.pid for stat in self.census.below(daemon)}
-        others = [stat for stat in self.census.living(program.name) if stat.pid not in tree]
-        tools = [stat for stat in self.census.below(daemon)[1:] if stat.session == stat.pid]
-        return bool(others or tools) or self.ends.is_connected(daemon.pid)
+        tree = self.census.below(daemon)
+        others = [stat for stat in self.census.living(traces.agent) if stat not in tree]
+        place = self.census.place_of(daemon, traces)
+        near = any(self.census.place_of(stat, traces) == place for stat in others)
+        tools = any(stat.session == stat.pid for stat in tree[1:])
+        return near or tools or self.ends.is_connected(daemon.pid)
 
     # -- together
 

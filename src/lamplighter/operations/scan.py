@@ -20,7 +20,7 @@ class LeakedProcessView(Result):
         description="its start time in clock ticks since boot: with the pid it names the process for good"
     )
     kind: str = Field(
-        description="mcp server, tool shell, background job, agent daemon, agent, or child of one of these"
+        description="mcp server, server, tool shell, background job, agent daemon, agent, or child of one of these"
     )
     command: str
     since: str = Field(description="when it was started")

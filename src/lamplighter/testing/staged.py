@@ -90,7 +90,10 @@ class Stage:
         return [self._script("leaving", leaving), self._script("running", running)]
 
     def serve_stubborn(self) -> None:
-        self.agent.serve("stubborn", [sys.executable, stubborn_server.__file__, f"{self.mark}-server"])
+        self.agent.serve("stubborn", self.stubborn())
+
+    def stubborn(self, *more: str) -> list[str]:
+        return [sys.executable, stubborn_server.__file__, f"{self.mark}-server", *more]
 
     def _script(self, name: str, text: str) -> Run:
         """In a file: Gemini takes `&` out of some command lines."""

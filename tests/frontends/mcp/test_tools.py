@@ -38,6 +38,7 @@ CORE = [
     "end_session",
     "kill_session",
     "cleanup_sessions",
+    "scan_host",
     "load_handoff",
     "store_records",
     "search_records",

@@ -22,7 +22,7 @@ def scanned(result: dict[str, Any]) -> list[Block]:
         blocks += [Line(), *_leak(leak, now)]
     files = [file for leak in leaks if not leak["processes"] for file in leak["files"]]
     if files:
-        blocks += [Line(), Line(f"{counted(len(files), 'file')} of dead processes: ", (_files(files), "dim"))]
+        blocks += [Line(), Line(f"{counted(len(files), 'file')} of dead processes, ", (_files(files), "dim"))]
     if result["agents"]:
         blocks += [Line(), Line(("alive, and nobody manages them", "strong"))]
         blocks += [_agent(agent, now) for agent in result["agents"]]
@@ -61,7 +61,7 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
     blocks.append(Line(("        because ", "dim"), clean("; ".join(one for one in leak["why"] if one not in doubts))))
     blocks += [Line(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
     if leak["files"]:
-        blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}: ", "dim"), _files(leak["files"])))
+        blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}, ", "dim"), _files(leak["files"])))
     return blocks
 
 
@@ -73,8 +73,7 @@ def _process(each: dict[str, Any], now: float) -> Line:
 
 
 def _files(files: list[dict[str, Any]]) -> str:
-    shown = ", ".join(clean(file["path"]) for file in files[:3])
-    return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"
+    return clean(files[-1]["path"]) if len(files) == 1 else f"such as {clean(files[-1]['path'])}"
 
 
 def _agent(agent: dict[str, Any], now: float) -> Line:

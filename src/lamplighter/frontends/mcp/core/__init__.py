@@ -6,6 +6,7 @@ from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
 from lamplighter.frontends.mcp.core.reading import SessionResources
 from lamplighter.frontends.mcp.core.remembering import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
+from lamplighter.frontends.mcp.core.scanning import SCAN_HOST
 from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
 from lamplighter.frontends.mcp.core.starting import START_SESSION
 from lamplighter.frontends.mcp.core.talking import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
@@ -28,6 +29,7 @@ TOOLSET = Toolset(
         END_SESSION,
         KILL_SESSION,
         CLEANUP_SESSIONS,
+        SCAN_HOST,
         LOAD_HANDOFF,
         STORE_RECORDS,
         SEARCH_RECORDS,

@@ -29,10 +29,10 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
     what it frees; with apply=PLAN alone it looks at each row again, skips what has changed, and ends the rest
     politely, with a proof each.
 
-    Use it for what you have left behind; for one session end_session or kill_session, to look only list_sessions. By
-    default what is orphaned, finished or leftover. Never in a plan: active ones (unless force), protected, main and
-    system ones, your own, those with people attached, and what is not yours; not_in_plan says why. A plan holds ten
-    minutes, once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, FORBIDDEN.
+    For one session: end_session or kill_session. By default what is orphaned, finished or leftover. Never in a
+    plan: active ones (unless force), protected, main and system ones, your own, those with people attached, and
+    what is not yours; not_in_plan says why. A plan holds ten minutes, once. Destroyed: processes and unsaved work.
+    PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, FORBIDDEN.
     """
 
     async def each(step: dict[str, Any]) -> None:

@@ -1,0 +1,55 @@
+"""scan_host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.core.size import cut, fitting
+from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, told
+from lamplighter.operations.operation import Nothing, Request, Result
+
+_MOST_PROCESSES = 20
+
+
+class Scanned(Result):
+    sums: dict[str, Any]
+    leaks: list[dict[str, Any]]
+    agents: list[dict[str, Any]]
+
+
+async def scan_host(conversation: Conversation, _: Request) -> Answer:
+    """Find what dead agents left on this machine outside sessions (MCP servers, shells, jobs), and agents nobody manages. Changes
+    nothing; the operator ends them. For sessions: list_sessions.
+    """
+    found = await conversation.operate("scan_host")
+    leaks, agents = [_leak(leak) for leak in found["leaks"]], [_agent(agent) for agent in found["agents"]]
+    shown, named = fitting(leaks, 12_000), fitting(agents, 4_000)
+    structured = {
+        "sums": found["sums"],
+        "leaks": shown,
+        "leaks_left_out": len(leaks) - len(shown),
+        "agents": named,
+        "agents_left_out": len(agents) - len(named),
+    }
+    sums = found["sums"]
+    held = f"{sums['processes']} processes of {sums['sessions']} dead sessions hold {sums['memory'] >> 20} MB"
+    return Answer(structured, f"{held}; {sums['agents']} agents nobody manages")
+
+
+def _leak(leak: dict[str, Any]) -> dict[str, Any]:
+    processes = [
+        {"pid": each["pid"], "kind": each["kind"], "command": cut(each["command"], 100), "since": each["since"]}
+        for each in leak["processes"][:_MOST_PROCESSES]
+    ]
+    kept = {name: leak[name] for name in ("id", "agent", "session", "certainty", "memory")}
+    files = [file["path"] for file in leak["files"][:_MOST_PROCESSES]]
+    return {**kept, "because": cut("; ".join(leak["why"])), "processes": processes, "files": files}
+
+
+def _agent(agent: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: agent[name] for name in ("agent", "pid", "cwd", "since", "processes", "memory", "terminal", "tmux")}
+    return {**kept, "command": cut(agent["command"], 100)}
+
+
+SCAN_HOST = Tool("scan_host", "Find leftovers", told(scan_host), Nothing, Scanned, scan_host, READS)
