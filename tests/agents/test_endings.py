@@ -21,7 +21,7 @@ from lamplighter.testing.staged import JOBS, PATIENCE
 if TYPE_CHECKING:
     from lamplighter.testing.staged import Stage
 
-pytestmark = pytest.mark.agents
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 ROUNDS = range(int(os.environ.get("LAMPLIGHTER_AGENT_ROUNDS") or "1"))
 
 
@@ -39,7 +39,7 @@ def laden(stage: Stage, *, terminal: bool) -> str:
     session = stage.terminal("leave things") if terminal else stage.headless("leave things")
     own = ["managed-daemon"] if terminal and stage.agent.name == "codex" else []
     expected = {*stage.expected(), *own}
-    assert wait_until(lambda: stage.roles() == expected, PATIENCE), (stage.roles(), stage.told(session))
+    assert wait_until(lambda: stage.roles() >= expected, PATIENCE), (stage.roles(), stage.told(session))
     return session
 
 

@@ -17,7 +17,7 @@ from lamplighter.testing.staged import PATIENCE
 if TYPE_CHECKING:
     from lamplighter.testing.staged import Stage
 
-pytestmark = pytest.mark.agents
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

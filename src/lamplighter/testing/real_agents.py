@@ -37,7 +37,7 @@ class Agent(ABC):
     chosen: str | None = None
     """The model, when one must be named."""
     keeps_jobs = True
-    """What its shell has left with `&` goes on when the command is over."""
+    """What its shell has left with `&` goes on when the command is over, in a terminal too."""
 
     def __init__(self, home: Path, model: Model) -> None:
         self.model = model
@@ -227,6 +227,7 @@ class Codex(Agent):
 class Gemini(Agent):
     name = "gemini"
     prompts = ("Type your message",)
+    keeps_jobs = False
     chosen = "gemini-2.5-flash"  # else it asks another model first which one to use
 
     def program(self) -> list[str]:

@@ -79,7 +79,7 @@ class Stage:
         return {name for name in (*JOBS, "managed-daemon") if f"{self.mark}-{name}" in words or f"--{name}" in words}
 
     def expected(self) -> set[str]:
-        """Which of the jobs live while the last of them runs."""
+        """Which of the jobs live, at least, while the last of them runs."""
         return {*JOBS} - ({"background"} if not self.agent.keeps_jobs else set[str]())
 
     def jobs(self) -> list[Run]:
@@ -102,7 +102,12 @@ class Stage:
         return Run(f"bash {file}")
 
     def _job(self, name: str, through: str = "") -> str:
-        return f"{through}bash -c 'exec -a {self.mark}-{name} sleep {_SECONDS}' >/dev/null 2>&1 </dev/null &"
+        """Up before the next line: Codex kills what is in the command's group the moment that the command is over."""
+        up = self.agent.home / f"{name}.up"
+        job = (
+            f"{through}bash -c 'echo > {up}; exec -a {self.mark}-{name} sleep {_SECONDS}' >/dev/null 2>&1 </dev/null &"
+        )
+        return f"{job}\nuntil [ -e {up} ]; do sleep 0.02; done"
 
     def _start(self, **arguments: Any) -> str:
         usual: dict[str, Any] = {
