@@ -204,6 +204,19 @@ def tokens(path: str) -> dict[str, int]:
     return {kind: number for kind, number in found.items() if number}
 
 
+def end(path: str) -> int:
+    place, _, name = path.rpartition("#")
+    database = _open(place)
+    if database is None:
+        return 0
+    with closing(database):
+        try:
+            row = database.execute("SELECT max(rowid) FROM part WHERE session_id = ?", (name,)).fetchone()
+        except sqlite3.Error:
+            return 0
+    return int(row[0] or 0)
+
+
 def _document(value: Any) -> dict[str, Any]:
     return journal.parse(value if isinstance(value, bytes) else words(value).encode()) or {}
 
@@ -277,4 +290,7 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
     return iter(())
 
 
-TRANSCRIPTS = Format("opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens)
+_AGAIN = frozenset({"--continue", "-c", "--session", "-s"})
+TRANSCRIPTS = Format(
+    "opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens, end, again=_AGAIN
+)

@@ -95,6 +95,12 @@ class Session:
         return dict(self.facts.get("conversation", {}))
 
     @property
+    def conversations(self) -> list[dict[str, Any]]:
+        """All that it was in, in their order, as `conversation`; the last is the one that it is in."""
+        first = [self.conversation] if self.conversation else []
+        return [dict(one) for one in self.facts.get("conversations", first)]
+
+    @property
     def labels(self) -> list[str]:
         """Words that whoever started it put on it."""
         return list(self.facts.get("labels", []))

@@ -41,6 +41,9 @@ class Speech:
     ) -> dict[str, Any]:
         """Typed once, however often it is asked for with the same key."""
         _refuse_logical(session)
+        asked = (self.fleet.clock.now(), text)
+        if not keys and (known := self.fleet.lamps.get(session.id)) is not None:
+            known.asked = asked
         if session.traced and self._living(session):
             return await self.foreign.send(session, text, keys=keys, enter=enter, by=by, key=key)
         driver = driver_for(session.driver)
@@ -69,7 +72,7 @@ class Speech:
             typed = await self.reading.typed_at(session, key)
             cursor = cursor if typed is None else typed
         lamp.last_sent = cursor
-        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys)
+        await self.fleet.note(session.id, by, "send", size=len(data), keys=keys, since=asked[0])
         return {"id": session.id, "size": len(data), "cursor": cursor}
 
     async def feed(self, session: Session, text: str | None, by: Caller, key: str) -> None:
