@@ -67,6 +67,8 @@ def _shrunk(part: Any, definitions: Schema) -> Any:
     if isinstance(node.get("title"), str):
         del node["title"]
     node.pop("maxLength", None)  # whoever passes it is told so
+    if node.get("additionalProperties") is True:  # which is so where nothing is said
+        del node["additionalProperties"]
     if node.get("default", 0) is None:
         del node["default"]
     properties = node.pop("properties", None)

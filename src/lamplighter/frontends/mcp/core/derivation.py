@@ -13,7 +13,7 @@ from lamplighter.operations.operation import Request
 SESSION = "id, its beginning, or name"
 _SHORT = {
     "session": SESSION,
-    "approval": "the request that was granted",
+    "approval": "the id that APPROVAL_NEEDED gave",
     "grace": "time between TERM and KILL",
     "reason": "why",
 }

@@ -52,8 +52,8 @@ async def end_session(conversation: Conversation, request: Request) -> Answer:
     least; without words one is inferred. Use it when work is done; kill_session for what hangs, cleanup_sessions for
     many. Destroyed: its processes and unsaved work. Asking again returns the same ending and stores nothing twice.
 
-    Yourself and what you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted repeat
-    with approval. NOT_FOUND.
+    Yourself and what you started; others need the operator: after APPROVAL_NEEDED and a
+    yes repeat it with approval. NOT_FOUND.
     """
     return _answer(await conversation.operate("end_session", **given(request)))
 
@@ -101,8 +101,8 @@ async def kill_session(conversation: Conversation, request: Request) -> Answer:
     cleanup_sessions for many. Without force an active one is refused with ACTIVE and goes on. Destroyed: its processes
     and unsaved work. Asking again returns the same ending.
 
-    Yourself and what you started; others, force or not, need the operator: APPROVAL_NEEDED gives a request id, once
-    granted repeat exactly this call with approval. NOT_FOUND.
+    Yourself and what you started; others, force or not, need the operator: after
+    APPROVAL_NEEDED and a yes repeat exactly this with approval. NOT_FOUND.
     """
     return _answer(await conversation.operate("kill_session", **given(request)))
 

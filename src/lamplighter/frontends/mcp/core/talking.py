@@ -25,12 +25,12 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     """Type into a running session as a person at its keyboard would, then press Enter.
 
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
-    (end_session, kill_session) or start a program (start_session). Sent literally and exactly once; with keys=true it
+    (end_session, kill_session). Sent literally and exactly once; with keys=true it
     is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
     wait_session, and read_output from the cursor that comes back.
 
-    Your own and those you started; others need the operator: APPROVAL_NEEDED gives a request id, once granted repeat
-    with approval. ENDED when it is over.
+    Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes
+    repeat it with approval. ENDED when it is over.
     """
     found = await conversation.operate("send_input", **given(request))
     return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
