@@ -31,6 +31,7 @@ from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.memory import Memory
 from lamplighter.lifecycle.multiplexers import Multiplexers
+from lamplighter.lifecycle.ordering import Ordering
 from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
@@ -80,6 +81,7 @@ class App:
         self.memory = Memory(self.fleet)
         self.transfer = Transfer(self.fleet)
         self.succession = Succession(self.fleet, self.packing)
+        self.ordering = Ordering(self.fleet, self.succession)
         self.gauge = Gauge(self.fleet)
         self.multiplexers = Multiplexers(self.fleet)
         self.traced = Traced(self.fleet, self.keeping, self.tasks, self.watch, self.multiplexers)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.limits import NO_LIMITS, Limits, choose, positive_duration
-from lamplighter.domain.recipe import Recipe
+from lamplighter.domain.manner import Manner, written
 from lamplighter.domain.session import Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.home import Home, find_home
@@ -40,7 +40,7 @@ class Settings:
     http_port: int | None = 5267
     boot_folders: tuple[str, ...] = ()
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
-    agents: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
+    agents: dict[str, Manner] = field(default_factory=dict[str, Manner])
 
     def session_folder(self, session: str) -> Path:
         return Path(self.home.session_folder(session))
@@ -147,12 +147,12 @@ def _limits(name: str, value: Any) -> dict[Kind, Limits]:
     return found
 
 
-def _agents(name: str, value: Any) -> dict[str, Recipe]:
+def _agents(name: str, value: Any) -> dict[str, Manner]:
     """A table for each agent: [agents.claude] with command, session and model, each a list of words."""
     hint = 'write [agents.claude] and below it command = ["claude", "-p", "{task}"]'
     if not isinstance(value, dict):
         raise InputError(Code.BAD_INPUT, f"{name} is no table of agents", hint)
-    found: dict[str, Recipe] = {}
+    found: dict[str, Manner] = {}
     for agent, table in cast("dict[str, Any]", value).items():
         words = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
         wrong = next((key for key, given in words.items() if key not in _WORDS or not _is_words(given)), None)
@@ -161,7 +161,7 @@ def _agents(name: str, value: Any) -> dict[str, Recipe]:
             raise InputError(
                 Code.BAD_INPUT, f"{name}: {problem}", f"each may have {', '.join(_WORDS)}, lists of words; {hint}"
             )
-        found[agent] = Recipe(**{key: tuple(given) for key, given in words.items()})
+        found[agent] = written(agent, *(tuple(words.get(key, ())) for key in _WORDS))
     return found
 
 

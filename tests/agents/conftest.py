@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +17,12 @@ import pytest
 
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import outside
-from lamplighter.testing.processes import Process, marked
+from lamplighter.testing.model import echo
+from lamplighter.testing.model.steps import Script
+from lamplighter.testing.processes import Process, marked, touched
 from lamplighter.testing.real_agents import AGENTS, LAMP, Agent
-from lamplighter.testing.scripted_model import Hold, Model, model
+from lamplighter.testing.scripted_model import Hold, OneCall, model, scripted
+from lamplighter.testing.staged import Stage
 
 
 @dataclass
@@ -26,14 +31,14 @@ class Meeting:
 
     engine: Engine
     agent: Agent
-    model: Model
+    model: OneCall
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The agent's program with these arguments, to its end."""
         return self.agent.run(*arguments)
 
     @contextmanager
-    def turn(self) -> Iterator[subprocess.Popen[str]]:
+    def turn(self) -> Generator[subprocess.Popen[str]]:
         """One headless turn, under way. What is still there of it afterwards is killed."""
         said = self.agent.home / "said"
         with said.open("w") as file:
@@ -111,8 +116,40 @@ def meet(request: pytest.FixtureRequest, served: Engine, tmp_path: Path) -> Iter
 
 
 def printed(served: Engine, client: str) -> str:
-    """What the user pastes: to the letter."""
+    """What the user pastes: to the letter. For opencode nothing is printed; it has the same in its own words."""
+    if client == "opencode":
+        ours = {"type": "local", "command": [str(LAMP), "mcp"], "environment": {"LAMPLIGHTER_HOME": str(served.folder)}}
+        return json.dumps({"mcp": {"lamplighter": ours}})
     command = [str(LAMP), "mcp", "--print-config", client]
     return subprocess.run(
         command, env=served.environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout
+
+
+@pytest.fixture(params=list(AGENTS))
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """Makes the stage: an agent in a home of its own, ready to be started by Lamplighter, and a model that follows a script.
+    Whatever of it still lives afterwards makes the test fail."""
+    mark = f"mark-{uuid.uuid4().hex}"
+    with ExitStack() as stack:
+
+        def make(lit: Engine, script: Script = echo, *, bridge: bool = False, stubborn: bool = False) -> Stage:
+            asked = stack.enter_context(scripted(script))
+            agent = AGENTS[request.param](tmp_path / mark, asked)
+            if why := agent.missing():
+                pytest.skip(why)
+            made = Stage(lit, agent, asked, mark)
+            if bridge:
+                agent.configure(printed(lit, request.param))
+            if stubborn:
+                made.serve_stubborn()
+            agent.accept()
+            stack.callback(made.close)
+            return made
+
+        yield make
+    left = touched(mark)
+    for process in left:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    assert not left, f"left behind: {left}"

@@ -21,7 +21,8 @@ def test_the_program_lists_the_server(meet: Callable[..., Meeting]) -> None:
     meeting = meet()
     done = meeting.run("mcp", "list")
     line = next((line for line in (done.stdout + done.stderr).splitlines() if "lamplighter" in line), "")
-    assert ("enabled" if meeting.agent.name == "codex" else "Connected") in line, done.stdout + done.stderr
+    shown = {"codex": "enabled", "opencode": "connected"}.get(meeting.agent.name, "Connected")
+    assert shown in line, done.stdout + done.stderr
     assert "Disconnected" not in line
     assert meeting.bridges() == []
 

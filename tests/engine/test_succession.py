@@ -54,7 +54,7 @@ def test_the_packet_stands_where_the_command_says_so(lit: Engine) -> None:
 
 def test_an_agent_gets_it_as_its_first_prompt(lit: Engine, tmp_path: Path) -> None:
     program = tmp_path / "claude"
-    program.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    program.write_text('#!/bin/sh\nprintf "%s|" "$@"\ncat\n')
     program.chmod(0o755)
     before = ended(lit, "before", checkpoint="half of it")
     after = lit.start(str(program), from_session=before, headless=True)

@@ -5,7 +5,7 @@ Knows nothing of sessions; data and small functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lamplighter.agents import claude, codex, copilot, gemini, kiro, openclaw, opencode, qwen
 from lamplighter.agents.program import Program
@@ -36,14 +36,12 @@ def program_name(words: Sequence[str]) -> str:
     return program.name if program else "generic"
 
 
-def prompted(words: Sequence[str], prompt: str) -> list[str]:
-    """The command with a first prompt: where it says {handoff}; else at its end, if it is an agent's program alone."""
-    if any(HANDOFF in word for word in words[1:]):
-        return [words[0], *(word.replace(HANDOFF, prompt) for word in words[1:])]
-    program = recognise(list(words)) if len(words) == 1 else None
-    return [*words, *program.prompt, prompt] if program and program.prompt is not None else list(words)
-
-
 def marks() -> dict[str, Program]:
     """Variables that an agent sets for what it starts. They can be forged, so they only ever take rights away."""
     return {mark: program for program in PROGRAMS for mark in program.marks}
+
+
+def unmarked(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what an agent sets for what it starts: another agent that finds it takes itself for a part of that one."""
+    taken = {name for program in PROGRAMS for name in (*program.marks, *program.inherited)}
+    return {name: value for name, value in environment.items() if name not in taken}

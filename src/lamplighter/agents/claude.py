@@ -1,4 +1,4 @@
-"""Claude Code: how its processes are recognised, where its transcripts are and what they say."""
+"""Claude Code: how its processes are recognised and it is started, where its transcripts are and what they say."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="claude",
     names=frozenset({"claude", "claude-code"}),
     packages=("@anthropic-ai/claude-code",),
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
-    prompt=(),
+    inherited=("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"),
 )
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -249,3 +250,24 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 _AGAIN = frozenset({"--continue", "-c", "--resume", "-r", "--fork-session"})
 TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps, again=_AGAIN)
+
+_ONE_TASK = ("-p", "--output-format", "stream-json", "--verbose")
+STARTING = Manner(
+    agent="claude",
+    program=("claude",),
+    package="@anthropic-ai/claude-code",
+    terminal=Way(
+        new=("--session-id", "{conversation}"),
+        resume=("--resume", "{conversation}"),
+        last=("--continue",),
+        prompt=("--", "{prompt}"),
+    ),
+    headless=Way(
+        new=(*_ONE_TASK, "--session-id", "{conversation}"),
+        resume=(*_ONE_TASK, "--resume", "{conversation}"),
+        last=(*_ONE_TASK, "--continue"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    by_folder=True,
+)

@@ -1,4 +1,4 @@
-"""Codex: how its processes are recognised, where its transcripts are and what they say."""
+"""Codex: how its processes are recognised and it is started, where its transcripts are and what they say."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="codex",
     names=frozenset({"codex"}),
     packages=("@openai/codex",),
     marks=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
-    prompt=(),
 )
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -217,4 +217,19 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 TRANSCRIPTS = Format(
     "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"})
+)
+
+_ONE_TASK = ("--json", "--skip-git-repo-check")
+STARTING = Manner(
+    agent="codex",
+    program=("codex",),
+    package="@openai/codex",
+    terminal=Way(resume=("resume", "{conversation}"), last=("resume", "--last"), prompt=("--", "{prompt}")),
+    headless=Way(
+        new=("exec", *_ONE_TASK),
+        resume=("exec", "resume", *_ONE_TASK, "{conversation}"),
+        last=("exec", "resume", *_ONE_TASK, "--last"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
 )

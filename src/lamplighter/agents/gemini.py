@@ -1,4 +1,4 @@
-"""Gemini CLI: how its processes are recognised, where its transcripts are and what they say.
+"""Gemini CLI: how its processes are recognised and it is started, where its transcripts are and what they say.
 
 A transcript is a log of changes: a message is written again, with the same id, whenever there is more in it, and `$rewindTo`
 takes messages back. What `$set` puts in place of all messages is the model's memory, not what was said.
@@ -30,13 +30,13 @@ from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Format, Transcript, told
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="gemini",
     names=frozenset({"gemini"}),
     packages=("@google/gemini-cli",),
     marks=("GEMINI_CLI", "GEMINI_SESSION_ID"),
-    prompt=("-i",),
 )
 
 _WRITING = frozenset({"write_file", "replace", "edit"})
@@ -193,3 +193,25 @@ def read(path: str) -> Transcript | None:
 
 _AGAIN = frozenset({"--resume", "-r"})
 TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read, again=_AGAIN)
+
+# Without a person to trust the folder it would refuse to work there at all; what it may do in it is asked as ever.
+_ONE_TASK = ("-o", "stream-json", "--skip-trust")
+STARTING = Manner(
+    agent="gemini",
+    program=("gemini",),
+    package="@google/gemini-cli",
+    terminal=Way(
+        new=("--session-id", "{conversation}"),
+        resume=("--resume", "{conversation}"),
+        last=("--resume", "latest"),
+        prompt=("--prompt-interactive={prompt}",),
+    ),
+    headless=Way(
+        new=(*_ONE_TASK, "--session-id", "{conversation}"),
+        resume=(*_ONE_TASK, "--resume", "{conversation}"),
+        last=(*_ONE_TASK, "--resume", "latest"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    by_folder=True,
+)

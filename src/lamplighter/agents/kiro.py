@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from lamplighter.agents.program import Program
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="kiro",
@@ -89,3 +90,23 @@ def _agent(path: str, name: str) -> Agent:
         read = {}
     said = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     return Agent(str(said.get("name") or name), str(said.get("description") or ""), path)
+
+
+STARTING = Manner(
+    agent="kiro",
+    program=(COMMAND,),
+    terminal=Way(
+        new=("chat",),
+        resume=("chat", "--resume-id", "{conversation}"),
+        last=("chat", "--resume"),
+        prompt=("--", "{prompt}"),
+    ),
+    headless=Way(
+        new=("chat", "--no-interactive"),
+        resume=("chat", "--no-interactive", "--resume-id", "{conversation}"),
+        last=("chat", "--no-interactive", "--resume"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    untested=True,
+)

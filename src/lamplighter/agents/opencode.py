@@ -1,4 +1,4 @@
-"""opencode: how its processes are recognised, where its conversations are and what they say.
+"""opencode: how its processes are recognised and it is started, where its conversations are and what they say.
 
 They are rows of one SQLite database, which opencode may be writing to: it is opened to be read alone, and nothing in it is waited
 for. A conversation in it is named by the database's path, `#`, and its id.
@@ -33,13 +33,13 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.transcript import Format, Moved, Transcript, told
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option
+from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="opencode",
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
-    prompt=("--prompt",),
 )
 
 _MAGIC = b"SQLite format 3\0"
@@ -293,4 +293,18 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 _AGAIN = frozenset({"--continue", "-c", "--session", "-s"})
 TRANSCRIPTS = Format(
     "opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens, end, again=_AGAIN
+)
+
+STARTING = Manner(
+    agent="opencode",
+    program=("opencode",),
+    package="opencode-ai",
+    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",), prompt=("--prompt={prompt}",)),
+    headless=Way(
+        new=("run", "--format", "json"),
+        resume=("run", "--format", "json", "--session", "{conversation}"),
+        last=("run", "--format", "json", "--continue"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _INTERPRETERS = frozenset({"node", "nodejs", "bun", "deno", "python", "python3", "sh", "bash", "env"})
@@ -9,25 +10,29 @@ _INTERPRETERS = frozenset({"node", "nodejs", "bun", "deno", "python", "python3",
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`names` are what its executable or script is called; `packages` the npm packages whose scripts are its own. `prompt` is
-    what is added to its command to give it a first prompt in its terminal, before the prompt itself; None where it takes none."""
+    """`names` are what its executable or script is called; `packages` the npm packages whose scripts are its own. `marks` are
+    variables that say to what it starts that it runs inside; `inherited` others that are of no use to another agent there."""
 
     name: str
     names: frozenset[str]
     packages: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
-    prompt: tuple[str, ...] | None = None
+    inherited: tuple[str, ...] = ()
 
     def runs(self, words: list[str]) -> bool:
         """Whether this command line is the program itself: by its own name, or as a script under an interpreter."""
+        return self.length(words) > 0
+
+    def length(self, words: Sequence[str]) -> int:
+        """How many of these words are the program itself: one, or all up to its script; 0 when it is another."""
         if not words:
-            return False
+            return 0
         if self._is(words[0]):
-            return True
+            return 1
         if _base(words[0]).rstrip("0123456789.") not in _INTERPRETERS:
-            return False
-        script = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
-        return self._is(script)
+            return 0
+        script = next((n for n, word in enumerate(words[1:], 1) if not word.startswith("-") and "=" not in word), 0)
+        return script + 1 if script and self._is(words[script]) else 0
 
     def _is(self, word: str) -> bool:
         if any(f"/{package}/" in word for package in self.packages):

@@ -101,6 +101,11 @@ class Session:
         return [dict(one) for one in self.facts.get("conversations", first)]
 
     @property
+    def told(self) -> dict[str, Any]:
+        """How its first prompt came to it: `by`, and its `size` in bytes; or empty."""
+        return dict(self.facts.get("told", {}))
+
+    @property
     def labels(self) -> list[str]:
         """Words that whoever started it put on it."""
         return list(self.facts.get("labels", []))

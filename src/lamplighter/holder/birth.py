@@ -77,6 +77,8 @@ def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[in
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
         orders = _read_orders(spec["folder"])
+        if orders.get("reads"):  # all that it is ever to read, instead of what somebody may still send
+            os.dup2(os.open(orders["reads"], os.O_RDONLY | os.O_CLOEXEC), 0)
         os.umask(orders["umask"])
         stage = 2
         os.chdir(orders["cwd"])

@@ -12,6 +12,7 @@ from typing import Any
 
 from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Session
+from lamplighter.errors import Code, ConflictError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import aliases
 
@@ -58,6 +59,23 @@ class Conversations:
     async def session_in(self, agent: str, conversation: str) -> str | None:
         """The id of the session that is in this conversation, else of the last that was."""
         return await self.fleet.store.get(lambda db: aliases.find(db, agent, conversation))
+
+
+def begin(db: sqlite3.Connection, agent: str, conversation: str, session: str, at: float) -> None:
+    """In the transaction that writes down a start. ACTIVE when somebody who runs is in it: each of two in one conversation would
+    overwrite what the other says."""
+    other = aliases.living_with(db, agent, conversation)
+    if other is not None:
+        raise occupied(*other)
+    aliases.turn_to(db, agent, conversation, session, at)
+
+
+def occupied(session: str, name: str) -> ConflictError:
+    return ConflictError(
+        Code.ACTIVE,
+        f"{name} ({session}) is in this conversation, and runs",
+        f"lamp send {session} speaks to it, lamp attach {session} shows it; or end it first",
+    )
 
 
 def first_facts(conversation: str | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from lamplighter.domain.session import Session
 from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import GAP, INPUT, OUTPUT, STDERR, gap_said, segments
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.order import By
 
 Role = Literal["user", "assistant", "tool", "system"]
 _LONGEST = 8 << 10  # of one message: what is longer goes on in the next
@@ -55,8 +56,9 @@ class History:
 
 
 def _read(folder: str, session: Session, since: int, limit: int, offset: int, room: int, errors: bool) -> Record:
-    newest: deque[Said] = deque(maxlen=limit + offset)
-    lost = count = 0
+    told = _told(session) if not since else []
+    newest: deque[Said] = deque(told, maxlen=limit + offset)
+    lost, count = 0, len(told)
     for one in _messages(folder, since):
         if isinstance(one, int):
             lost += one
@@ -137,6 +139,15 @@ def _typed(payload: bytes, at: float) -> Said:
     note = json.loads(payload)
     size, by = int(note.get("size") or 0), str(note.get("by") or "somebody")
     return Said("user", f"[{size} bytes, typed by {by}; what is typed is not kept]", at, size)
+
+
+def _told(session: Session) -> list[Said]:
+    """What it had on its standard input from the first is in no log."""
+    told = session.told
+    if told.get("by") != By.INPUT:
+        return []
+    size = int(told.get("size", 0))
+    return [Said("user", f"[{size} bytes, told by {session.owner} at its start; not kept]", session.created_at, size)]
 
 
 def _ending(session: Session) -> Said | None:

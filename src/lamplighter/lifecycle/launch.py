@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lamplighter.agents import program_name, prompted
+from lamplighter.agents import program_name
 from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
@@ -28,8 +28,10 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, 
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.births import is_born, was_born
+from lamplighter.lifecycle.conversations import begin, first_facts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.order import PACKET, TOLD, By, Order, Told
 from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
 from lamplighter.lifecycle.projects import Project, Projects
@@ -38,10 +40,11 @@ from lamplighter.lifecycle.succession import Legacy
 from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import aliases, events, sessions
 
-PACKET = "handoff.md"
-"""What a successor starts from, in its folder."""
 _BIRTH_SECONDS = 2.0
 _MOST_LOSSES = 5
+
+
+_NOTHING = Order(())
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,14 @@ class Launch:
     tmux_name: str | None = None
     find_legacy: Callable[[str | None], Awaitable[Legacy]] | None = None  # by the project that it is in
     legacy: Legacy | None = None  # what it goes on from
+    find_order: Callable[[str], Awaitable[Order]] | None = None  # by its folder; without it the command is run as it is
+    order: Order = _NOTHING
+
+    async def ordered(self, cwd: str) -> Launch:
+        """With what is to be executed known."""
+        order = Order(self.command) if self.find_order is None else await self.find_order(cwd)
+        command = order.command(handed=self.find_legacy is not None)
+        return replace(self, order=order, command=command, agent=self.agent or order.agent)
 
 
 class Launcher:
@@ -97,10 +108,12 @@ class Launcher:
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return _born(await self.resume(self._now(again)))
-        check_command(launch.command, launch.environment)
+        if launch.find_order is None:
+            check_command(launch.command, launch.environment)
         if launch.driver is Driver.TMUX:
             tmux_program()
         cwd = check_folder(launch.cwd)
+        launch = await launch.ordered(cwd)
         program = find_program(launch.command[0], cwd, launch.environment)
         parent = await self.parent_for(launch.parent, caller)
         project = await self.projects.of_start(cwd, launch.project)
@@ -170,9 +183,11 @@ class Launcher:
         wanted = check_name(launch.name) if launch.name is not None else None
         identifier = self.fleet.last_id = make_id(now, self.fleet.last_id)
         line = [parent.id, parent.owner, *parent.line] if parent else []
-        base = name_from(launch.tmux_name) if launch.tmux_name else name_for(list(launch.command))
+        words = [launch.order.agent] if launch.order.agent else list(launch.command)
+        base = name_from(launch.tmux_name) if launch.tmux_name else name_for(words)
         name = wanted or self.free_name(base)
-        facts = _first_facts(launch, line, cwd)
+        told = launch.order.told(self.fleet.folder(identifier), launch.legacy.text if launch.legacy else None)
+        facts = _first_facts(launch, line, cwd, told)
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
             facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
@@ -199,7 +214,7 @@ class Launcher:
             facts={"awake_at": self.fleet.clock.monotonic(), **facts},
         )
         self._make_folder(session.id)
-        files = {"launch.json": json.dumps(self._orders(session, launch, program))}
+        files = {"launch.json": json.dumps(self._orders(session, launch, program, told)), **told.files}
         if launch.legacy is not None:
             files[PACKET] = launch.legacy.text
         for name, text in files.items():
@@ -222,6 +237,8 @@ class Launcher:
             for namespace, value in launch.aliases.items():
                 if not aliases.give(db, namespace, value, session.id, session.created_at):
                     raise name_taken(value, aliases.find(db, namespace, value) or "another session")
+            if launch.order.conversation:
+                begin(db, session.agent, launch.order.conversation, session.id, session.created_at)
             sessions.keep_last_id(db, session.id)
             project.see(db, session.created_at)
             return events.append(
@@ -256,25 +273,24 @@ class Launcher:
         self._numbers[base] = number  # so that the thousandth of a name is found as fast as the second
         return f"{base}-{number}"
 
-    def _orders(self, session: Session, launch: Launch, program: str) -> dict[str, Any]:
+    def _orders(self, session: Session, launch: Launch, program: str, told: Told) -> dict[str, Any]:
         """What only the command's own process needs to know, just before it becomes the command."""
         environment = launch.environment or {"PATH": USUAL_PATH}
         ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
-        argv = list(session.command)
         if launch.legacy is not None:
             ours["LAMPLIGHTER_HANDOFF"] = f"{self.fleet.folder(session.id)}/{PACKET}"
             ours["LAMPLIGHTER_PREDECESSOR"] = launch.legacy.predecessor.id
-            argv = prompted(argv, launch.legacy.text)
         return {
             "program": program,
-            "argv": argv,
+            "argv": told.argv,
             "env": {**environment, **ours},
             "cwd": session.cwd,
             "umask": 0o022 if launch.umask is None else launch.umask,
             "rows": launch.rows,
             "cols": launch.cols,
+            "reads": told.reads,
         }
 
     async def _spawn(self, session: Session, rows: int, cols: int) -> Session:
@@ -347,7 +363,7 @@ class Launcher:
 
         lamp = self.fleet.lamps[session.id]
         lamp.guarantee = hello["guarantee"]
-        self._forget_spec(session.id)
+        self._forget_spec(session)
         await self.fleet.change(session.id, DAEMON, "started", become, pid=main.pid)
         return lamp.session
 
@@ -378,10 +394,12 @@ class Launcher:
     def _remove_folder(self, session: str) -> None:
         shutil.rmtree(self.fleet.folder(session), ignore_errors=True)
 
-    def _forget_spec(self, session: str) -> None:
-        """The environment is in it: it goes as soon as the command runs."""
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.fleet.folder(session)}/launch.json")
+    def _forget_spec(self, session: Session) -> None:
+        """The environment is in it: it goes as soon as the command runs; and so does what the command has open to be read."""
+        names = ["launch.json", *([TOLD] if session.told.get("by") == By.INPUT else [])]
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.fleet.folder(session.id)}/{name}")
 
 
 def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
@@ -407,12 +425,14 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
     }
 
 
-def _first_facts(launch: Launch, line: list[str], cwd: str) -> dict[str, Any]:
+def _first_facts(launch: Launch, line: list[str], cwd: str, told: Told) -> dict[str, Any]:
     """What is kept of a session beside its columns, from its start on."""
     labels = list(dict.fromkeys(check_label(label) for label in launch.labels))
     inherits = list(launch.legacy.inherits) if launch.legacy else []
     facts: dict[str, Any] = {"line": line, "labels": labels, "discard": launch.discard, "inherits": inherits}
     facts["places"] = {name: launch.environment[name] for name in VARIABLES if name in launch.environment}
+    facts |= {"told": told.document, "untested": launch.order.untested}
+    facts |= first_facts(launch.order.conversation)
     commit = commit_of(cwd)
     return {**{name: value for name, value in facts.items() if value}, **({} if commit is None else {"head": commit})}
 

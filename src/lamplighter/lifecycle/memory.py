@@ -24,7 +24,7 @@ from lamplighter.domain.wording import Query, storable
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.lifecycle.evidence import cite
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.launch import PACKET
+from lamplighter.lifecycle.order import PACKET
 from lamplighter.lifecycle.projects import Project
 from lamplighter.store import calls, events, oblivion, recall, records
 from lamplighter.store.calls import KeptCall

@@ -20,6 +20,7 @@ from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.foreign_terminals import ForeignTerminals
+from lamplighter.lifecycle.order import TOLD, By
 from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.line import Line, RefusedError
@@ -89,6 +90,19 @@ class Speech:
             await asyncio.wait_for(asyncio.gather(*typing, line.ask("eof")), _INPUT_SECONDS)
             if data:
                 await self.fleet.note(session.id, by, "send", size=len(data), keys=False)
+
+    async def tell(self, session: Session, by: Caller, key: str) -> None:
+        """Type its first prompt, where that was left to be typed once it runs; once, however often with the same key. One that
+        does not read yet finds it waiting; one that has left already did not want it."""
+        place = f"{self.fleet.folder(session.id)}/{TOLD}"
+        if session.told.get("by") != By.TYPED or not session.alive or not os.path.exists(place):
+            return
+        with open(place, encoding="utf-8") as file:
+            text = file.read()
+        with suppress(DeadlineError, ConflictError):
+            await self.send(session, text, keys=False, enter=True, by=by, key=key)
+        with suppress(FileNotFoundError):
+            os.unlink(place)  # what is typed is not kept
 
     async def read(
         self, session: Session, mode: str, lines: int | None, since: int | None, limit: int, follow: bool

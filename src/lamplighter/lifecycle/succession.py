@@ -51,7 +51,7 @@ class Succession:
     ) -> Legacy:
         """What to go on from: a session by its name or id, or the last of the project; and whether that may be."""
         predecessor = await self._find(word, project)
-        self._check_caller(caller, predecessor, force)
+        self.check_caller(caller, predecessor, force=force)
         if not force:
             left = await self.fleet.store.get(lambda db: handoffs.of_session(db, predecessor.id))
             successor = await self.fleet.store.get(lambda db: sessions.successor_of(db, predecessor.id))
@@ -72,7 +72,7 @@ class Succession:
             )
         return await self.fleet.find(found)
 
-    def _check_caller(self, caller: Caller, predecessor: Session, force: bool) -> None:
+    def check_caller(self, caller: Caller, predecessor: Session, *, force: bool) -> None:
         """An agent goes on from what is its own, and from what was done in the project that it is in."""
         if force:
             check(caller, Act.OVERRIDE, None, [])

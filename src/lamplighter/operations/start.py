@@ -6,18 +6,44 @@ from collections.abc import Awaitable, Callable
 
 from pydantic import Field
 
+from lamplighter.agents import unmarked
 from lamplighter.domain.limits import choose
 from lamplighter.domain.permission import Act
-from lamplighter.domain.session import Driver, Kind
+from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.launch import Launch
+from lamplighter.lifecycle.order import PACKET, TOLD, By, Order
+from lamplighter.lifecycle.ordering import Wish
 from lamplighter.lifecycle.succession import Legacy
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 
 
 class StartSession(Request):
-    command: list[str] = Field(description="the program and its arguments, run as they are, by no shell")
+    command: list[str] = Field(
+        default_factory=list,
+        description="the program and its arguments, run as they are, by no shell; with agent: words added to its own",
+    )
+    agent: str | None = Field(
+        default=None,
+        max_length=100,
+        description="start this agent as it is to be started: claude, codex, gemini, opencode, kiro, or one of the settings",
+    )
+    prompt: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1 << 23,
+        description="what it is told first; a plain command reads it as input",
+    )
+    resume: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="go on with a conversation of the agent: its own id of it, a session that was in it, or last",
+    )
+    model: str | None = Field(
+        default=None, min_length=1, max_length=200, description="the model that the agent is to use"
+    )
     name: str | None = Field(
         default=None, description="what to call it; unique among the living; made from the command if left out"
     )
@@ -112,6 +138,10 @@ class Started(Result):
     pid: int = Field(description="the command's process")
     parent: str | None
     folder: str = Field(description="where its log is")
+    conversation: str | None = Field(
+        default=None, description="what its agent calls the conversation, where that is known"
+    )
+    note: str | None = Field(default=None, description="what is not quite as asked")
 
 
 def _goes_on(call: Call, request: StartSession) -> Callable[[str | None], Awaitable[Legacy]]:
@@ -125,16 +155,38 @@ def _goes_on(call: Call, request: StartSession) -> Callable[[str | None], Awaita
     return find
 
 
+def _order(call: Call, request: StartSession, environment: dict[str, str]) -> Callable[[str], Awaitable[Order]]:
+    """What is to be executed, once it is known in which folder."""
+    wish = Wish(
+        agent=request.agent,
+        words=tuple(request.command),
+        environment=environment,
+        headless=request.headless,
+        prompt=request.prompt,
+        resume=request.resume,
+        model=request.model,
+        handed=request.from_session is not None,
+    )
+
+    async def find(cwd: str) -> Order:
+        return await call.app.ordering.order(wish, cwd, call.caller)
+
+    return find
+
+
 @operation(command="start", group="sessions", positional=("command",), changes=True, act=Act.START)
 async def start_session(call: Call, request: StartSession) -> Started:
-    """Start a command as a session and come back at once with its id and name.
+    """Start a command or an agent as a session and come back at once with its id and name.
 
     The command has been executed when this returns. It goes on whatever happens to the caller, the terminal or the daemon;
     everything it starts belongs to it and is ended with it. Fails, with nothing left behind, when there is no such program or
     folder or the name is taken. With from it is the successor of another session: it has what that one handed over, and one
-    session can have one successor. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
+    session can have one successor. With agent it is started in that agent's own way, in a conversation that is known from the
+    first where the agent lets it be named; what was handed over and prompt are its first prompt. No option that skips an agent's
+    questions is ever added. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
     wait for the command and pass its output through, use run.
     """
+    environment = {**unmarked(request.environment or {}), **request.env}
     session = await call.app.launcher.launch(
         Launch(
             command=tuple(request.command),
@@ -143,7 +195,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             parent=request.parent,
             project=request.project,
             cwd=request.cwd,
-            environment={**(request.environment or {}), **request.env},
+            environment=environment,
             driver=_driver(request),
             protect=request.protect,
             keep_children=request.keep_children,
@@ -154,6 +206,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
             labels=tuple(request.label),
             aliases=request.aliases,
             tmux_name=request.tmux_name if request.tmux else None,
+            find_order=_order(call, request, environment),
             find_legacy=_goes_on(call, request) if request.from_session is not None else None,
             limits=choose(
                 call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory
@@ -164,6 +217,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
         repeated=call.repeated,
     )
     assert session.main is not None
+    await call.app.speech.tell(session, call.caller, f"{call.key}/prompt")
     return Started(
         id=session.id,
         name=session.name,
@@ -171,4 +225,20 @@ async def start_session(call: Call, request: StartSession) -> Started:
         pid=session.main.pid,
         parent=session.parent,
         folder=str(call.app.settings.session_folder(session.id)),
+        conversation=session.conversation.get("id"),
+        note=_note(call, session),
     )
+
+
+def _note(call: Call, session: Session) -> str | None:
+    """What whoever asked should know, because it is not as they would think."""
+    folder = call.app.settings.session_folder(session.id)
+    places = {
+        By.FILE: f"the prompt is too long for an argument: {session.agent} is told to read {folder}/{TOLD}",
+        By.PACKET_FILE: f"packet and prompt are too long for an argument: {session.agent} is told to read {folder}/{PACKET}",
+    }
+    by = session.told.get("by", "")
+    notes = [places[by]] if by in places else []
+    if session.facts.get("untested"):
+        notes.append(f"how {session.agent} is started was never tried with the program itself")
+    return "; ".join(notes) or None

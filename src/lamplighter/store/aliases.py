@@ -8,7 +8,7 @@ hands them on, as agents do: a conversation goes on in another session, and a se
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MANY = 500  # how many questions one query may carry
 
@@ -68,6 +68,26 @@ def find(db: sqlite3.Connection, namespace: str, value: str) -> str | None:
         (namespace, value),
     ).fetchone()
     return str(row[0]) if row else None
+
+
+def last_in(db: sqlite3.Connection, namespace: str, folders: Sequence[str]) -> tuple[str, str] | None:
+    """Of what sessions in these folders were known by, the last that was given: the session's id, and the name."""
+    row = db.execute(
+        "SELECT aliases.session, value FROM aliases JOIN sessions ON sessions.id = aliases.session"
+        f" WHERE namespace = ? AND cwd IN ({', '.join('?' * len(folders))}) ORDER BY aliases.at DESC, sessions.id DESC LIMIT 1",
+        (namespace, *folders),
+    ).fetchone()
+    return (str(row[0]), str(row[1])) if row else None
+
+
+def living_with(db: sqlite3.Connection, namespace: str, value: str) -> tuple[str, str] | None:
+    """The id and name of a session that has not ended and is known by this now."""
+    row = db.execute(
+        "SELECT sessions.id, name FROM aliases JOIN sessions ON sessions.id = aliases.session"
+        " WHERE namespace = ? AND value = ? AND until IS NULL AND state <> 'ended' LIMIT 1",
+        (namespace, value),
+    ).fetchone()
+    return (str(row[0]), str(row[1])) if row else None
 
 
 def of_sessions(db: sqlite3.Connection, namespace: str, sessions: Iterable[str]) -> dict[str, tuple[str, float | None]]:

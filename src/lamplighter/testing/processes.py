@@ -47,6 +47,20 @@ def marked(token: str) -> list[Process]:
     return found
 
 
+def touched(token: str) -> list[Process]:
+    """Every living process that has the token in its command line, its environment or the folder it is in.
+
+    For programs of others, which cannot be told to carry it: a home folder with the token in its name marks what they
+    start, in one of these ways at least.
+    """
+    found: list[Process] = []
+    for pid in _pids() - {os.getpid()}:
+        with suppress(OSError):
+            if token.encode() in _surroundings(pid) and (seen := inspect(pid)):
+                found.append(seen)
+    return found
+
+
 def alive(pid: int, start_ticks: int) -> bool:
     """Whether this very process lives, not a later one with the same pid."""
     found = inspect(pid)
@@ -131,6 +145,14 @@ def _read(pid: int, token: bytes) -> Process | None:
         return None
     arguments = cmdline.decode(errors="surrogateescape").rstrip("\0").split("\0")
     return Process(pid, int(fields[19]), state, tuple(arguments))
+
+
+def _surroundings(pid: int) -> bytes:
+    text = b""
+    for name in ("cmdline", "environ"):
+        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+            text += file.read()
+    return text + os.readlink(f"/proc/{pid}/cwd").encode(errors="surrogateescape")
 
 
 def _pids() -> set[int]:

@@ -26,6 +26,9 @@ _METAVARS = {
     "request": "REQUEST",
     "parent": "ID",
     "command": "COMMAND…",
+    "agent": "NAME",
+    "resume": "ID|last",
+    "from_session": "ID",
     "since": "CURSOR",
     "env": "K=V",
     "cwd": "FOLDER",
@@ -158,10 +161,14 @@ class _Parser:
             if field["required"] and name not in self.found.request:
                 raise self._wrong(f"{self.command.name} needs {metavar(field)}")
             if field["list"] and not self.found.request[name]:
+                if name == "command" and "agent" in self.found.request:
+                    continue  # an agent's own words are enough
                 if name != "command":
                     raise self._wrong(f"{self.command.name} needs {metavar(field)}")
                 raise InputError(
-                    Code.EMPTY_COMMAND, "there is no command to start", f"lamp {self.command.name} -- COMMAND…"
+                    Code.EMPTY_COMMAND,
+                    "there is no command to start",
+                    f"lamp {self.command.name} -- COMMAND…, or --agent NAME",
                 )
         if left:
             raise self._wrong(f"{self.command.name} does not know what to do with {left[0][:40]!r}")

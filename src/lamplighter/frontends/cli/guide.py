@@ -12,6 +12,9 @@ from lamplighter.frontends.cli.statuses import MEANINGS
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "start": (
+        "lamp start --agent claude --prompt 'mend the date parser'",
+        "lamp start --agent codex --headless --from last --prompt 'go on'",
+        "lamp start --agent claude --resume last -- --add-dir ../shared",
         "lamp start -- claude",
         "lamp start --name nightly --kind cron --headless -- ./backup.sh --full",
         "lamp start --tmux --name work -- claude",
@@ -106,7 +109,10 @@ _SELECTION = (
 )
 
 NOTES: dict[str, str] = {
-    "start": "The words after -- are the command, untouched. Without --, so is all from the first word on.",
+    "start": (
+        "The words after -- are the command, untouched. Without --, so is all from the first word on. With --agent they are "
+        "added to the agent's own."
+    ),
     "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
     "read": (
         "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "

@@ -13,7 +13,8 @@ def _line(word: str, style: str, result: dict[str, Any], rest: str = "") -> list
 
 
 def started(result: dict[str, Any]) -> list[Block]:
-    return _line("started", "good", result)
+    note = result.get("note")
+    return _line("started", "good", result) + ([Line(("note: ", "dim"), clean(note))] if note else [])
 
 
 def protected(result: dict[str, Any]) -> list[Block]:

@@ -16,19 +16,23 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    command=(list[str], Field(description="program and arguments")),
+    command=(list[str], Field(default_factory=list, description="program and arguments")),
+    agent=(str | None, Field(default=None, description="claude, codex, gemini… instead of command")),
+    prompt=(str | None, Field(default=None, description="first prompt")),
+    resume=(str | None, Field(default=None, description="agent's id, session, or last")),
+    model=(str | None, Field(default=None, description="its model")),
     headless=(bool, Field(default=False, description="pipes instead of a terminal")),
     tmux=(bool, Field(default=False, description="in the user's own tmux")),
-    keep_children=(bool, Field(default=False, description="when it exits, let what it left go on")),
+    keep_children=(bool, Field(default=False, description="what it leaves goes on")),
     kind=(Literal["task", "subagent", "cron"], Field(default="task", description="what it is for")),
     cwd=(str | None, Field(default=None, description="absolute; by default yours")),
     name=(str | None, Field(default=None, description="unique among the living")),
     project=(str | None, Field(default=None, description="by default that of its folder")),
-    idle_limit=(str | None, Field(default=None, description="end it when quiet for this long: 30m, 8h")),
+    idle_limit=(str | None, Field(default=None, description="end it when quiet so long: 30m, 8h")),
     max_age=(str | None, Field(default=None, description="end it when older than this: 2h, 3d")),
-    max_memory=(str | None, Field(default=None, description="end it when its tree takes more: 500M, 2G")),
-    from_session=(str | None, Field(default=None, description="go on from this one: an id, a name, or last")),
-    env=(dict[str, str], Field(default_factory=dict, description="variables added to your environment")),
+    max_memory=(str | None, Field(default=None, description="end it when it takes more: 500M, 2G")),
+    from_session=(str | None, Field(default=None, description="go on from this: id, name, or last")),
+    env=(dict[str, str], Field(default_factory=dict, description="variables added to yours")),
 )
 
 
@@ -46,8 +50,8 @@ async def start_session(conversation: Conversation, request: Request) -> Answer:
     Use it for work that goes on beside you or outlives this call: agents, servers, long builds. Not for typing into
     one that runs (send_input), nor for a short command whose output you want now (your shell). All it starts belongs
     to it and dies with it at end_session or kill_session. Run by no shell (for pipes: ["sh", "-c", "…"]), with your
-    user's rights, on a terminal unless headless or tmux. With from_session it has what that one handed over, in the
-    file LAMPLIGHTER_HANDOFF names and wherever the command says {handoff}. Past a limit Lamplighter ends it.
+    user's rights, on a terminal unless headless or tmux. With from_session it has what that one handed over: in the file
+    LAMPLIGHTER_HANDOFF names, where the command says {handoff}, in an agent's prompt. Past a limit Lamplighter ends it.
 
     Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; SUCCEEDED or
     NO_SUCCESSOR for from_session.

@@ -1,0 +1,71 @@
+"""What a request of an agent comes down to, and what an answer is, whatever API they are written in.
+
+Knows how agents put words of their own into their user's messages: those are not what the user has said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+INPUT_TOKENS = 100
+OUTPUT_TOKENS = 10
+
+_ADDED = (
+    "<system-reminder>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "<turn_aborted>",
+    "<session_context>",
+    "<local-command",
+    "<command-name>",
+    "<command-message>",
+    "# AGENTS.md instructions",
+    "This is the Gemini CLI. We are setting up the context",
+    "This session is being continued from a previous conversation",
+    "[Request interrupted by user",
+    "Please continue.",
+)
+_SUMMARIES = (
+    "CRITICAL: Respond with TEXT ONLY",
+    "Your task is to create a detailed summary",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION",
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`said` is all that the user has said in this conversation; `results`, what came back from tools since the last of it."""
+
+    conversation: str
+    said: tuple[str, ...]
+    results: tuple[str, ...]
+    tools: tuple[str, ...]
+    waited: bool = False
+    """It has been told to wait for its servers (Claude) in this turn."""
+
+    @property
+    def aside(self) -> bool:
+        """Not a turn of its user's: a title, a summary, a look whether the model is there. None of these offers tools,
+        but for summaries, which say what they are."""
+        return not self.tools or not self.said or self.said[-1].startswith(_SUMMARIES)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A call of one of the tools that the agent has offered, by the name that it has there."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+Answer = Use | Iterator[str]
+"""A tool to use, or a text in pieces, which come when they come."""
+
+
+def own_words(texts: Iterable[str]) -> str:
+    """What of one message its user has written."""
+    return "\n".join(text for text in texts if text.strip() and not text.lstrip().startswith(_ADDED)).strip()
