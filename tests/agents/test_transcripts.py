@@ -62,7 +62,9 @@ def test_replies_and_messages_in_a_terminal(stage: Callable[..., Stage], lit: En
 def _cleared(staged: Stage, lit: Engine, session: str) -> None:
     """Another conversation, and the same session; nothing that was said is lost."""
     before = lit.show(session)["conversation"]["id"]
-    staged.submit(session, "/clear")
+    lit.call("send_input", session=session, text="/clear", enter=False)
+    assert staged.shows(session, "/clear"), staged.told(session)
+    lit.call("send_input", session=session, text="Enter", keys=True)
     assert wait_until(lambda: lit.show(session)["conversation"]["id"] != before, 30), staged.told(session)
     staged.submit(session, "word-of-the-third")
     assert _reply(lit, session)["reply"].endswith("word-of-the-third")

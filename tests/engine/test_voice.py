@@ -93,8 +93,14 @@ def test_a_reply_is_the_answer_to_what_was_sent_last(lit: Engine, claude: Callab
     with pytest.raises(LampError) as late:
         _reply(lit, session, "1s")
     assert late.value.code is Code.TIMEOUT, "the first answer is none to the second question"
+    found: list[dict[str, Any]] = []
+    waiting = threading.Thread(target=lambda: found.append(_reply(lit, session)))
+    waiting.start()
+    assert _said(_read(lit, session))[-1] == ("tool", "Bash: make test")  # it has looked while the turn goes on
+    waiting.join(1.5)
     _go(home)
-    assert _reply(lit, session)["reply"] == "the second"
+    waiting.join(30)
+    assert found[0]["reply"] == "the second"
     assert lit.show(session)["tokens"] == {"input": 300, "output": 21, "cached": 120}
     listed = lit.call("list_sessions")["sessions"]
     assert [row["tokens"]["output"] for row in listed if row["id"] == session] == [21]

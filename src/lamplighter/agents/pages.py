@@ -269,8 +269,10 @@ class Turn:
 def turns(path: str, agent: str, start: int = 0, *, ended: bool = False) -> Iterator[Turn]:
     """The turns from a place on. What is asked while one goes on begins another."""
     current: Turn | None = None
-    place = start
+    place = last = start
     for step, following in moves(path, agent, start, ended=ended):
+        if following != last:  # another entry, and not the next step of the same one
+            place, last = last, following
         if isinstance(step, Said) and step.role == USER and step.text.strip() and not step.hearsay:
             if current is not None and not current.texts and current.request == step.text.strip():
                 continue  # written down in two forms
@@ -279,7 +281,6 @@ def turns(path: str, agent: str, start: int = 0, *, ended: bool = False) -> Iter
             current = Turn(step.text.strip(), step.at, place)
         elif current is not None:
             current.follow(step)
-        place = following
     if current is not None:
         yield current
 
