@@ -68,7 +68,7 @@ def _cleared(staged: Stage, lit: Engine, session: str) -> None:
     assert wait_until(lambda: lit.show(session)["conversation"]["id"] != before, 30), staged.told(session)
     staged.submit(session, "word-of-the-third")
     assert _reply(lit, session)["reply"].endswith("word-of-the-third")
-    assert [text for role, text in _said(_read(lit, session)) if role == "user"] == [
+    assert [text for role, text in _said(_read(lit, session, lines=20)) if role == "user"] == [
         "word-of-the-first",
         "word-of-the-second",
         "word-of-the-third",
