@@ -21,6 +21,7 @@ from lamplighter.lifecycle.cleanup import Cleanup
 from lamplighter.lifecycle.conversations import Conversations
 from lamplighter.lifecycle.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.following import Following
 from lamplighter.lifecycle.gauge import Gauge
 from lamplighter.lifecycle.guests import Guests
 from lamplighter.lifecycle.hearing import Hearing
@@ -40,7 +41,9 @@ from lamplighter.lifecycle.packing import Packing
 from lamplighter.lifecycle.patrol import Patrol
 from lamplighter.lifecycle.reading import Reading
 from lamplighter.lifecycle.recording import Recording
+from lamplighter.lifecycle.recounting import Recounting
 from lamplighter.lifecycle.registration import Registration
+from lamplighter.lifecycle.replies import Replies
 from lamplighter.lifecycle.resuming import Resuming
 from lamplighter.lifecycle.speech import Speech
 from lamplighter.lifecycle.succession import Succession
@@ -50,6 +53,7 @@ from lamplighter.lifecycle.tmux_names import TmuxNames
 from lamplighter.lifecycle.tokens import Tokens
 from lamplighter.lifecycle.traced import Traced
 from lamplighter.lifecycle.transfer import Transfer
+from lamplighter.lifecycle.usage import Usage
 from lamplighter.lifecycle.waiting import Waiting
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.call import Call
@@ -102,7 +106,12 @@ class App:
         self.history = History(self.fleet)
         self.host = Host(self.fleet, self.keeping, self.undertaker)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading, self.speech.screens)
-        self.waiting = Waiting(self.fleet, self.reading, self.judgement)
+        self.following = Following(self.fleet, self.gauge, self.conversations)
+        self.recounting = Recounting(self.fleet, self.following)
+        self.usage = Usage(self.fleet, self.recounting)
+        self.replies = Replies(self.fleet, self.reading, self.judgement, self.recounting)
+        self.farewell.following = self.following
+        self.waiting = Waiting(self.fleet, self.reading, self.judgement, self.replies)
         self._connect_talks()
         self.choosing = Choosing(self.fleet, self.judgement)
         self.leaks = Leaks(self.fleet, self.keeping, self.traced)
@@ -114,8 +123,9 @@ class App:
         self.booting = Booting(self.fleet, self.packing)
         self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
+        self.patrol.listeners.append(self.usage.round)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
-        self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers)
+        self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
         self.execution = Execution(self)

@@ -91,7 +91,7 @@ def named(where: Where) -> Seen | None:
             paths = (f"{folder}/{conversation}.jsonl" for folder in _places(where))
             path = next((path for path in paths if os.path.isfile(path)), None)
             if path or conversation == now:
-                return Seen(conversation, path)
+                return Seen(conversation, path, conversation == now)
     return None
 
 
@@ -265,7 +265,8 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
         yield Said(USER, text, moment(document.get("timestamp")), words(document.get("uuid")) or None)
 
 
-TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps)
+_AGAIN = frozenset({"--continue", "-c", "--resume", "-r", "--fork-session"})
+TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps, again=_AGAIN)
 TELLING = Telling(
     variables=("CLAUDE_CODE_SESSION_ID",), options=("--session-id", "--resume", "-r"), anew=("--fork-session",)
 )

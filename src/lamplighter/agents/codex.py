@@ -59,12 +59,15 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached
 
 
 def named(where: Where) -> Seen | None:
-    """What its process has open goes before all, when that is one of this folder's alone: its own daemon serves several."""
-    sessions = _sessions(where)
-    held = {path for pid in where.pids for path in open_files(pid, f"{sessions}/")}
-    own = [one for path in sorted(held) if (one := _candidate(path, where.ended_at, where)) is not None]
-    if len(own) == 1:
-        return Seen(own[0].conversation, own[0].path)
+    """What its process has open goes before all, when that is one of this folder's alone: its own daemon serves several. What it
+    starts comes after it, and may be another of its kind."""
+    for pid in where.pids:
+        held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
+        own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]
+        if own:
+            if len(own) == 1:
+                return Seen(own[0].conversation, own[0].path, sure=True)
+            break
     given = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
     given = [where.conversation] if where.conversation else given
     for path, _ in _recent(where) if given else ():
@@ -219,7 +222,9 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
             return
 
 
-TRANSCRIPTS = Format("codex", named, candidates, name_of, announced, recognises, steps)
+TRANSCRIPTS = Format(
+    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"})
+)
 TELLING = Telling(
     variables=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
     options=("resume",),

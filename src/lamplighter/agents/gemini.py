@@ -200,7 +200,8 @@ def read(path: str) -> Transcript | None:
     return told("gemini", path, course, at_least=False)
 
 
-TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read)
+_AGAIN = frozenset({"--resume", "-r"})
+TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read, again=_AGAIN)
 TELLING = Telling(variables=("GEMINI_SESSION_ID",), options=("--session-id", "--resume", "-r"))
 
 

@@ -213,6 +213,19 @@ def tokens(path: str) -> dict[str, int]:
     return {kind: number for kind, number in found.items() if number}
 
 
+def end(path: str) -> int:
+    place, _, name = path.rpartition("#")
+    database = _open(place)
+    if database is None:
+        return 0
+    with closing(database):
+        try:
+            row = database.execute("SELECT max(rowid) FROM part WHERE session_id = ?", (name,)).fetchone()
+        except sqlite3.Error:
+            return 0
+    return int(row[0] or 0)
+
+
 def _document(value: Any) -> dict[str, Any]:
     return journal.parse(value if isinstance(value, bytes) else words(value).encode()) or {}
 
@@ -286,7 +299,10 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
     return iter(())
 
 
-TRANSCRIPTS = Format("opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens)
+_AGAIN = frozenset({"--continue", "-c", "--session", "-s"})
+TRANSCRIPTS = Format(
+    "opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens, end, again=_AGAIN
+)
 TELLING = Telling(
     processes=("OPENCODE_PID",), options=("--session", "-s"), anew=("--fork",), form=r"ses_[0-9A-Za-z]{1,100}"
 )

@@ -6,6 +6,7 @@ everything here blocks and is for a thread.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -87,9 +88,42 @@ def starts(path: str) -> Iterator[int]:
     yield 0
 
 
+def end(path: str, agent: str) -> int:
+    """A place that nothing is behind."""
+    form = format_of(agent)
+    if form is not None and form.end is not None:
+        return form.end(path)
+    if path.endswith(".json"):
+        return sum(1 for _ in _whole(path, agent, 0))
+    return (size(path) or 0) + 1  # a last line without an end gets one
+
+
+def place_at(path: str, agent: str, at: float) -> int:
+    """The place before what was said at a time or later."""
+    place = 0
+    for step, following in moves(path, agent):
+        if isinstance(step, Said) and step.at is not None and step.at >= at:
+            break
+        place = following
+    return place
+
+
+def signature(path: str) -> tuple[tuple[int, int, int] | None, ...]:
+    """What changes whenever a transcript does; that of a database is written beside it first."""
+    place = path.rpartition("#")[0] if "#" in path and not os.path.exists(path) else path
+    found: list[tuple[int, int, int] | None] = []
+    for name in (place, f"{place}-wal"):
+        try:
+            seen = os.stat(name)
+            found.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))
+        except (OSError, ValueError):
+            found.append(None)
+    return tuple(found)
+
+
 def size(path: str) -> int | None:
     """Of a file of lines; None for anything else."""
-    file = journal.open_own(path)
+    file = journal.open_own(path) if not path.endswith(".json") else None
     if file is None:
         return None
     with file:
@@ -235,8 +269,10 @@ class Turn:
 def turns(path: str, agent: str, start: int = 0, *, ended: bool = False) -> Iterator[Turn]:
     """The turns from a place on. What is asked while one goes on begins another."""
     current: Turn | None = None
-    place = start
+    place = last = start
     for step, following in moves(path, agent, start, ended=ended):
+        if following != last:  # another entry, and not the next step of the same one
+            place, last = last, following
         if isinstance(step, Said) and step.role == USER and step.text.strip() and not step.hearsay:
             if current is not None and not current.texts and current.request == step.text.strip():
                 continue  # written down in two forms
@@ -245,7 +281,6 @@ def turns(path: str, agent: str, start: int = 0, *, ended: bool = False) -> Iter
             current = Turn(step.text.strip(), step.at, place)
         elif current is not None:
             current.follow(step)
-        place = following
     if current is not None:
         yield current
 

@@ -58,7 +58,8 @@ class Format:
     """How one agent keeps its transcripts. `named`: the conversation that its processes, its name or its command line tell of;
     `candidates`: those that may be the one where nothing does; `name_of`: what the agent calls the one at a path; `announced`:
     what a line of its machine-readable output calls it, or ""; `recognises`: whether an entry is its; `steps`: what one says.
-    `read`, `stream` and `tokens` are for what is no file of lines."""
+    `read`, `stream`, `tokens` and `end` are for what is no file of lines. `again`: options by which
+    it goes on with an older one."""
 
     agent: str
     named: Callable[[Where], Seen | None]
@@ -70,6 +71,8 @@ class Format:
     read: Callable[[str], Transcript | None] | None = None
     stream: Callable[[str, int, bool], Iterable[Moved]] | None = None
     tokens: Callable[[str], dict[str, int]] | None = None
+    end: Callable[[str], int] | None = None
+    again: frozenset[str] = frozenset()
 
 
 def format_of(agent: str) -> Format | None:

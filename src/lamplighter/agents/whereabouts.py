@@ -46,10 +46,11 @@ class Where:
 
 
 class Seen(NamedTuple):
-    """A conversation by what its agent calls it, and its transcript, where there is one already."""
+    """A conversation by what its agent calls it, and its transcript, where there is one already. `sure`: its process says so."""
 
     conversation: str
     path: str | None
+    sure: bool = False
 
 
 class Candidate(NamedTuple):

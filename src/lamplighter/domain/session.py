@@ -97,6 +97,12 @@ class Session:
         return dict(self.facts.get("conversation", {}))
 
     @property
+    def conversations(self) -> list[dict[str, Any]]:
+        """All that it was in, in their order, as `conversation`; the last is the one that it is in."""
+        first = [self.conversation] if self.conversation else []
+        return [dict(one) for one in self.facts.get("conversations", first)]
+
+    @property
     def told(self) -> dict[str, Any]:
         """How its first prompt came to it: `by`, and its `size` in bytes; or empty."""
         return dict(self.facts.get("told", {}))

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from lamplighter.agents import PROGRAMS, recognise
 from lamplighter.agents.program import Program
-from lamplighter.agents.traces import Entry, Traces, all_traces
+from lamplighter.agents.traces import OnRecord, Traces, all_traces
 from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK
 
@@ -217,9 +217,9 @@ class Census:
 
     # -- what is on record
 
-    def registry(self) -> dict[str, list[Entry]]:
+    def registry(self) -> dict[str, list[OnRecord]]:
         """What each agent wrote down about its processes: in this user's home, and where the marked ones have theirs."""
-        found: dict[str, list[Entry]] = {}
+        found: dict[str, list[OnRecord]] = {}
         homes = {(self.home, ()), *self.homes}
         for traces in self.traces:
             if traces.registry is not None:
@@ -227,7 +227,7 @@ class Census:
                 found[traces.agent] = list(entries.values())
         return found
 
-    def lives(self, entry: Entry) -> bool:
+    def lives(self, entry: OnRecord) -> bool:
         stat = self.processes.get(entry.pid)
         return stat is not None and stat.state not in "ZX" and entry.start in (stat.start, None)
 

@@ -44,7 +44,14 @@ class Conversations:
                 "id": conversation,
                 "path": path or (known.get("path") if known.get("id") == conversation else None),
             }
-            return None if document == known else replace(before, facts={**before.facts, "conversation": document})
+            if document == known:
+                return None
+            passed = before.conversations
+            kept = passed[:-1] if passed and passed[-1].get("id") == conversation else passed
+            again = len(kept) < len(passed)
+            at = passed[-1].get("at", now) if again else now
+            facts = {"conversation": document, "conversations": [*kept, {**document, "at": at}]}
+            return replace(before, facts={**before.facts, **facts})
 
         def write(db: sqlite3.Connection) -> None:
             aliases.turn_to(db, agent, conversation, session, now)

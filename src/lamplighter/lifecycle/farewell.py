@@ -26,6 +26,7 @@ from lamplighter.lifecycle import transcripts
 from lamplighter.lifecycle.acp.journal import tail
 from lamplighter.lifecycle.answering import answered
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.following import Following
 from lamplighter.lifecycle.handing import Handing, Prepared
 from lamplighter.lifecycle.inferring import MOST_LINES, infer
 from lamplighter.lifecycle.persistence import persist
@@ -80,6 +81,7 @@ class Farewell:
         self.reading = reading
         self.handing = Handing(fleet)
         self.repositories = Repositories(fleet.settings.home.run)
+        self.following: Following | None = None  # once there is one: it knows which conversation an agent was in last
 
     async def part(
         self,
@@ -151,6 +153,8 @@ class Farewell:
 
     async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
         named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
+        if self.following is not None:
+            session = await self._patiently(self.following.follow(session, 0.0), session, session)
         said, changes, screen = await asyncio.gather(
             self._patiently(transcripts.of_session(session, until, named), session, None),
             self._patiently(self._changes(session), session, None),

@@ -42,6 +42,9 @@ class Lamp:
     guarantee: str = "tree"
     certificate: dict[str, Any] | None = None
     last_sent: int | None = None
+    asked: tuple[float, str] | None = (
+        None  # when a text was last sent, just before it was; and the text, in memory alone
+    )
     watchers: int = 0  # people who are at it by other ways than ours: a client of tmux
     meter: mmap.mmap | None = None
     roots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # of one without a holder

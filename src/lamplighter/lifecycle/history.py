@@ -1,6 +1,7 @@
-"""What was said in a session, from its log: what was typed, by size alone, and what was printed in between.
+"""What was said in a session, from its log: what was typed, by size alone, and what was printed in between; or, in the same
+shape, from its agent's transcript, which somebody else has read.
 
-Knows the log's frames; knows nothing of any agent's own transcript.
+Knows the log's frames.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
+from lamplighter.agents.pages import TOOL, Message
 from lamplighter.domain.lines import plain
 from lamplighter.domain.session import Driver, Session
 from lamplighter.holder.log_reader import LogReader
@@ -64,6 +66,20 @@ def _read(folder: str, session: Session, since: int, limit: int, offset: int, ro
         elif errors or one.role != "tool":
             newest.append(one)
             count += 1
+    return _packed(session, newest, count, limit, offset, room)._replace(lost=lost, kept=bool(segments(folder)))
+
+
+def spoken(session: Session, messages: list[Message], limit: int, offset: int, room: int, *, tools: bool) -> Record:
+    """As from the log, of the last messages of an agent's transcript."""
+    said = [
+        Said(cast("Role", one.role), one.text, one.at or 0.0, len(one.text.encode(errors="replace")))
+        for one in messages
+        if tools or one.role != TOOL
+    ]
+    return _packed(session, deque(said, maxlen=limit + offset + 1), len(said), limit, offset, room)
+
+
+def _packed(session: Session, newest: deque[Said], count: int, limit: int, offset: int, room: int) -> Record:
     end = _ending(session)
     if end is not None:
         newest.append(end)
@@ -76,7 +92,7 @@ def _read(folder: str, session: Session, since: int, limit: int, offset: int, ro
             break
         taken.append(one)
     older = max(0, count - min(offset, count) - len(taken))
-    return Record(taken[::-1], older, lost, bool(segments(folder)))
+    return Record(taken[::-1], older, 0, True)
 
 
 def _messages(folder: str, since: int) -> Iterator[Said | int]:

@@ -9,12 +9,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lamplighter.domain.limits import breach_words
 from lamplighter.domain.permission import Caller, Rank
-from lamplighter.domain.session import Kind
+from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import LampError, UnavailableError
@@ -58,6 +58,7 @@ class Patrol:
         self.undertaker = undertaker
         self.logical = logical
         self.tasks = tasks
+        self.listeners: list[Callable[[list[Session]], Awaitable[None]]] = []  # who looks at them too, on each round
         self._saved_at = float("-inf")
         self._cost = 0.0
 
@@ -100,6 +101,8 @@ class Patrol:
         await self.judgement.listen(living)
         for one in found:
             await self._check(one)
+        for listener in self.listeners:
+            await listener(living)
         await self._save()
 
     async def _save(self) -> None:

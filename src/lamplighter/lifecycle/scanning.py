@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lamplighter.agents.traces import Entry, Traces, traces_of
+from lamplighter.agents.traces import OnRecord, Traces, traces_of
 from lamplighter.domain.leak import (
     Certainty,
     Fate,
@@ -69,7 +69,7 @@ class Scan:
     def __init__(self, ours: set[Key], home: str) -> None:
         self.census = Census(ours, home)
         self.ends = Ends()
-        self._entries: dict[str, list[Entry]] = {}
+        self._entries: dict[str, list[OnRecord]] = {}
         self._split: list[proc.Stat] = []
 
     def survey(self) -> Survey:
@@ -268,7 +268,7 @@ class Scan:
                     found.setdefault((agent, entry.session), []).extend(self._files(entry))
         return found
 
-    def _files(self, entry: Entry) -> Iterator[LeakedFile]:
+    def _files(self, entry: OnRecord) -> Iterator[LeakedFile]:
         """The entry itself last: while it is there, what is beside it can still be found."""
         for path in (*entry.beside, entry.path):
             with suppress(OSError, ValueError):

@@ -52,6 +52,9 @@ class Speech:
         _refuse_out_of_reach(session)
         if session.driver is Driver.ACP and self.talks is not None:
             return await self.talks.send(session, text, keys=keys, by=by, key=key)
+        asked = (self.fleet.clock.now(), text)
+        if not keys and (known := self.fleet.lamps.get(session.id)) is not None:
+            known.asked = asked
         data = driver_for(session.driver).encode(text, keys=keys, enter=enter)
         if not session.alive and session.driver is not Driver.TMUX:
             # Asked again, with the daemon lost on the way, of a session that took it and ended: that is what happened.
@@ -64,7 +67,7 @@ class Speech:
             if answer is None:
                 answer = {"size": len(data), **await self._type(session, data, by, key)}
         lamp.last_sent = answer["cursor"]
-        await self.fleet.note(session.id, by, "send", size=answer["size"], keys=keys)
+        await self.fleet.note(session.id, by, "send", size=answer["size"], keys=keys, since=asked[0])
         return {"id": session.id, "size": answer["size"], "cursor": answer["cursor"]}
 
     async def _submit(self, session: Session, text: str, *, enter: bool, by: Caller, key: str) -> dict[str, Any] | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Iterable
 
 from lamplighter.agents import transcript
-from lamplighter.agents.transcript import Transcript, Where
+from lamplighter.agents.transcript import Transcript
+from lamplighter.agents.whereabouts import Where
 from lamplighter.domain.session import Session
 from lamplighter.holder import proc
 from lamplighter.lifecycle.answering import answered
@@ -31,10 +33,13 @@ async def of_session(session: Session, until: float, named: str | None = None) -
     return await asyncio.to_thread(answered, named or session.cwd, read, _SECONDS)
 
 
-def where(session: Session, until: float) -> Where:
+def where(session: Session, until: float, processes: Iterable[proc.Stat] = ()) -> Where:
+    """`processes` are those of its tree: an agent may be behind a shell or a launcher."""
     begun = session.started_at or session.created_at
     places: dict[str, str] = session.facts.get("places", {})
-    pids = (session.main.pid,) if session.main else ()
+    starts = {session.main.pid: session.main.start} if session.main else {}
+    starts |= {stat.pid: stat.start for stat in sorted(processes, key=lambda stat: (stat.start, stat.pid))}
+    pids = tuple(starts)
     if told := _teller(session):
         begun = min(begun, proc.start_moment(told[1]))
         places, pids = proc.variables_of(told[0], transcript.VARIABLES), (told[0],)
@@ -46,6 +51,7 @@ def where(session: Session, until: float) -> Where:
         command=session.command,
         environment=places,
         pids=pids,
+        starts=starts,
         conversation=session.conversation.get("id"),
     )
 

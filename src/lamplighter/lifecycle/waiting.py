@@ -1,4 +1,4 @@
-"""Waiting for a session to be idle, to end, or to print a text. Changes nothing."""
+"""Waiting for a session to be idle, to end, to print a text, or to answer. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.judgement import Judgement
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.replies import Replies, Reply
 from lamplighter.lifecycle.speech import first_of
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ _GOES_ON = "it goes on; wait longer, or look at it with lamp read"
 
 
 class Waiting:
-    def __init__(self, fleet: Fleet, reading: Reading, judgement: Judgement) -> None:
+    def __init__(self, fleet: Fleet, reading: Reading, judgement: Judgement, replies: Replies) -> None:
         self.fleet = fleet
         self.reading = reading
         self.judgement = judgement
         self.talks: Talks | None = None
+        self.replies = replies
 
     def check(self, until: str) -> None:
         """BAD_INPUT when nothing of that name can be waited for."""
@@ -39,7 +41,7 @@ class Waiting:
         raise InputError(
             Code.BAD_INPUT,
             f"nothing can be waited for that is called {until[:40]!a}",
-            "wait for idle, ended or text=…",
+            "wait for idle, ended, reply or text=…",
         )
 
     async def wait_for_all(
@@ -59,9 +61,11 @@ class Waiting:
             await asyncio.gather(*waits, return_exceptions=True)
 
     async def _wait(self, session: Session, until: str, since: int | None, quiet: float) -> dict[str, Any]:
-        cursor = await self._condition(session, until, since, quiet)
+        reply = await self._until_reply(session, quiet) if until == "reply" else None
+        cursor = await self._condition(session, until, since, quiet) if reply is None else self._offset(session)
         now = await self.fleet.now(session)
         return {
+            **(reply._asdict() if reply else {}),
             "id": now.id,
             "name": now.name,
             "state": now.state.value,
@@ -89,6 +93,11 @@ class Waiting:
                 "look at its screen with lamp read, or wait for idle or ended",
             )
         return self._until_text(session, text.encode(errors="surrogateescape"), since)
+
+    async def _until_reply(self, session: Session, quiet: float) -> Reply:
+        if session.logical:
+            raise out_of_reach(f"{session.name} ({session.id})")
+        return await self.replies.wait(session, quiet)
 
     async def _until_ended(self, session: Session) -> int:
         lamp = self.fleet.lamps.get(session.id)

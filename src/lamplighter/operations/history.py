@@ -6,9 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.agents.transcript import READERS
+from lamplighter.domain.session import Session
+from lamplighter.lifecycle.history import Record, spoken
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import moment
+
+_ROOM = 16 << 20
 
 
 class ReadHistory(Request):
@@ -17,6 +22,7 @@ class ReadHistory(Request):
     offset: int = Field(default=0, ge=0, le=1_000_000, description="leave out this many of the newest")
     errors: bool = Field(default=True, description="also what it printed on its standard error")
     tail: int | None = Field(default=None, ge=1, description="look at no more than this many bytes of output, the last")
+    spoken: bool = Field(default=False, description="by its agent's transcript, where there is one")
     max_bytes: int = Field(default=1 << 20, ge=1024, le=8 << 20, description="bytes of text at most")
 
 
@@ -37,11 +43,26 @@ class History(Result):
     kept: bool = Field(description="whether there is a log of it (still)")
 
 
+async def _spoken(call: Call, request: ReadHistory, session: Session) -> Record | None:
+    """None where there is no transcript."""
+    if session.agent not in READERS:
+        return None
+    chapters = await call.app.recounting.chapters(session)
+    if not any(chapter.path for chapter in chapters):
+        return None
+    wanted = request.limit + request.offset + 1
+    # Tools are messages of a transcript too: where they are not wanted, more are read.
+    said, _, _ = await call.app.recounting.tail(session, chapters, wanted * (1 if request.errors else 5), _ROOM)
+    messages = [message for _, message in said]
+    return spoken(session, messages, request.limit, request.offset, request.max_bytes, tools=request.errors)
+
+
 @operation(command=None, group="sessions")
 async def read_history(call: Call, request: ReadHistory) -> History:
     """What was typed and printed, as messages. The text that was typed is never kept: only how much, and by whom."""
     session = await call.app.find(request.session)
-    found = await call.app.history.read(
+    found = await _spoken(call, request, session) if request.spoken else None
+    found = found or await call.app.history.read(
         session, request.limit, request.offset, request.max_bytes, errors=request.errors, tail=request.tail
     )
     return History(

@@ -14,6 +14,7 @@ from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.judgement import Assessment, Judgement
 from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
+from lamplighter.lifecycle.usage import Usage
 from lamplighter.operations.views import (
     CertificateView,
     EndingView,
@@ -33,11 +34,14 @@ _FIELDS = set(SessionView.model_fields)
 
 
 class Portrait:
-    def __init__(self, fleet: Fleet, judgement: Judgement, choosing: Choosing, multiplexers: Multiplexers) -> None:
+    def __init__(
+        self, fleet: Fleet, judgement: Judgement, choosing: Choosing, multiplexers: Multiplexers, usage: Usage
+    ) -> None:
         self.fleet = fleet
         self.judgement = judgement
         self.choosing = choosing
         self.multiplexers = multiplexers
+        self.usage = usage
         self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
@@ -79,6 +83,7 @@ class Portrait:
         return self._view(await self.judgement.assess_one(session))
 
     async def detail(self, session: Session) -> SessionDetail:
+        await self.usage.count(session)
         await self.judgement.assess_one(session, 0.1)
         session = await self.fleet.now(session)  # it may have ended during that look
         found = await self.judgement.assess_one(session)
@@ -100,6 +105,7 @@ class Portrait:
             "ending": _ending(session),
             "folder": self.fleet.folder(session.id),
             "tmux": session.place or None,
+            "conversation": session.conversation or None,
         }
         return SessionDetail.model_validate({**view.model_dump(), **more})
 
@@ -127,6 +133,7 @@ class Portrait:
             "cpu": round(measure.cpu, 2),
             "quiet_for": round(found.quiet_for, 1) if session.alive else 0.0,
             "output": reading.offset if reading else session.facts.get("output", 0),
+            "tokens": self.usage.known(session),
         }
         # Built without validation: the values are ours, and a list of a thousand is asked for often.
         view = SessionView.__new__(SessionView)

@@ -13,6 +13,7 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views import moment
 
 
 class SendInput(Request):
@@ -52,16 +53,31 @@ async def send_input(call: Call, request: SendInput) -> Sent:
 
 class ReadOutput(Request):
     session: str = Field(description="id, unique beginning of an id, or name")
-    mode: Literal["screen", "output", "cast", "vt"] = Field(
+    mode: Literal["screen", "output", "cast", "transcript", "vt"] = Field(
         default="screen",
-        description="screen: what a person would see now; output: the log by cursor; cast: a recording for asciinema",
+        description="screen: what a person would see now; output: the log by cursor; transcript: its agent's messages by cursor; "
+        "cast: a recording for asciinema",
     )
-    lines: int | None = Field(default=None, ge=1, le=1_000_000, description="only the last N lines")
-    since: int | None = Field(default=None, ge=0, description="output from this cursor on")
+    lines: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="only the last N lines; of a transcript, messages"
+    )
+    since: int | None = Field(
+        default=None, ge=0, lt=1 << 53, description="output or transcript from this cursor on, each has its own"
+    )
     follow: bool = Field(default=False, description="go on as more comes, until the session has ended")
     limit: int = Field(
         default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True}
     )
+
+
+class SpokenView(Result):
+    """One message of a transcript."""
+
+    role: str = Field(description="user, assistant; tool: one that was used, in one line")
+    text: str
+    at: str | None
+    id: str | None = Field(description="what the agent calls the message; parts of one have the same")
+    conversation: str
 
 
 class Output(Result):
@@ -76,6 +92,7 @@ class Output(Result):
     cols: int | None = None
     at: list[int] | None = Field(default=None, description="the cursor on the screen: column, row, from 0")
     title: str | None = None
+    messages: list[SpokenView] | None = Field(default=None, description="of a transcript")
     base64: str | None = Field(
         default=None, description="the bytes, where they are not text", json_schema_extra={"hidden": True}
     )
@@ -86,9 +103,12 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
     """Read what a session shows or printed: its screen as a person would see it now, or its output by cursor.
 
     Output by cursor skips nothing and repeats nothing; what rotation took is said as a number of lost bytes. Works for sessions
-    that have ended, as long as their log is kept.
+    that have ended, as long as their log is kept. A transcript is what the agent itself wrote down: who said what and when,
+    through every conversation that the session was in.
     """
     session = await call.app.find(request.session)
+    if request.mode == "transcript":
+        return await _transcript(call, request, session)
     async for page in call.app.speech.read(
         session, request.mode, request.lines, request.since, request.limit, request.follow
     ):
@@ -98,17 +118,31 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
     return Output(id=session.id, mode=request.mode, text="", cursor=0, more=False, lost=0)
 
 
+async def _transcript(call: Call, request: ReadOutput, session: Session) -> Output:
+    last: Output | None = None
+    async for page in call.app.recounting.read(session, request.lines, request.since, request.limit, request.follow):
+        for message in page["messages"]:
+            message["at"] = moment(message["at"])
+        last = Output.model_validate(page)
+        if not request.follow:
+            return last
+        await call.emit(last)
+    cursor = last.cursor if last else 0
+    return Output(id=session.id, mode=request.mode, text="", messages=[], cursor=cursor, more=False, lost=0)
+
+
 class WaitSession(Request):
     session: str = Field(description="id, unique beginning of an id, name, or a selection: cron:*, mine,kind:subagent")
     until: str = Field(
         default="ended",
-        description="ended; idle (quiet, at no work and not waiting for its own); or text=… (in its output from now on)",
+        description="ended; idle (quiet, at no work and not waiting for its own); reply (to what was sent last); or text=… (in "
+        "its output from now on)",
     )
     timeout: str | None = Field(default=None, description="give up after this long: 5, 5s, 30m, 8h")
     since: int | None = Field(
         default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
     )
-    quiet: str = Field(default="2s", description="with idle: this long without output or input")
+    quiet: str = Field(default="2s", description="with idle or reply: this long without output or input")
     ids: list[str] | None = Field(
         default=None,
         max_length=100_000,
@@ -130,6 +164,11 @@ class WaitedOne(Result):
     met: str = Field(description="what came true")
     cursor: int
     exit: dict[str, Any] | None
+    reply: str | None = Field(default=None, description="with reply: what it answered")
+    turn: str | None = Field(
+        default=None, description="with reply: done, interrupted, failed; ended: it ended before it was done"
+    )
+    source: str | None = Field(default=None, description="with reply: transcript, or output where there is none")
 
 
 class Waited(Result):
@@ -141,12 +180,15 @@ class Waited(Result):
     met: str = Field(description="what came true")
     cursor: int | None
     exit: dict[str, Any] | None
+    reply: str | None = None
+    turn: str | None = None
+    source: str | None = None
     sessions: list[WaitedOne] = Field(description="each that was waited for")
 
 
 @operation(command="wait", group="sessions", positional=("session",))
 async def wait_session(call: Call, request: WaitSession) -> Waited:
-    """Wait until a session is idle, has ended, or has printed a text; or until each of several has. Changes nothing.
+    """Wait until a session is idle, has ended, has answered or has printed a text; or until each of several has. Changes nothing.
 
     A word that names a session means that one; anything else is a selection, of which all are waited for that match when
     this is called. TIMEOUT when it takes longer than the timeout; ENDED when one ended before it was idle or printed the text.

@@ -140,6 +140,9 @@ class SessionView(Result):
     cpu: float = Field(description="CPU seconds of the whole tree")
     quiet_for: float = Field(description="seconds without output, input or work, the machine's sleep not counted")
     output: int = Field(description="bytes of output so far; also the newest cursor")
+    tokens: dict[str, int] | None = Field(
+        default=None, description="by its agent's transcripts: input, output, cached; None where none are known"
+    )
     exit: dict[str, Any] | None
     how: str | None = Field(description="how it ended")
 
@@ -181,6 +184,9 @@ class SessionDetail(SessionView):
     ending: EndingView | None
     folder: str = Field(description="where its log is")
     tmux: dict[str, Any] | None = Field(default=None, description="where it is in tmux: socket, name, session, pane")
+    conversation: dict[str, Any] | None = Field(
+        default=None, description="its agent's own conversation that it is in: id, path of its transcript"
+    )
 
 
 class EventView(Result):

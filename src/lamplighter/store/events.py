@@ -27,5 +27,14 @@ def newest(db: sqlite3.Connection, session: str | None, since: int, limit: int) 
     return [_event(row) for row in reversed(rows)]
 
 
+def sends_of(db: sqlite3.Connection, session: str) -> list[tuple[float, bool, float]]:
+    """What was sent to a session, the newest first: when that was written down, whether it was keys, and when it began."""
+    rows = db.execute(
+        "SELECT at, detail FROM events WHERE session = ? AND action = 'send' ORDER BY n DESC LIMIT 100", (session,)
+    ).fetchall()
+    told = [(float(row["at"]), json.loads(row["detail"])) for row in rows]
+    return [(at, bool(detail.get("keys")), float(detail.get("since", at))) for at, detail in told]
+
+
 def _event(row: sqlite3.Row) -> Event:
     return Event(row["n"], row["at"], row["session"], row["by"], row["action"], json.loads(row["detail"]), row["name"])

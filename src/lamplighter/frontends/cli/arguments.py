@@ -32,7 +32,7 @@ _METAVARS = {
     "since": "CURSOR",
     "env": "K=V",
     "cwd": "FOLDER",
-    "until": "idle|ended|text=…",
+    "until": "idle|ended|reply|text=…",
     "detach_key": "KEY",
     "expires": "TIME",
     "scope": "SCOPES",
@@ -75,6 +75,8 @@ class _Parser:
             for spelling, value in (option["flags"] or {option["option"]: None}).items():
                 self.spellings[spelling] = (option, value)
         self.spellings["-h"] = self.spellings["--help"]
+        if "--lines" in self.spellings:
+            self.spellings["-n"] = self.spellings["--lines"]
 
     def parse(self) -> Arguments:
         while self.at < len(self.words):

@@ -14,6 +14,7 @@ from lamplighter.frontends.cli.text import clean
 from lamplighter.home import find_home
 
 _CLEAR = "\x1b[H\x1b[2J"
+_BY_CURSOR = ("output", "transcript")
 
 
 def events(command: Command, arguments: Arguments, output: Output) -> int:
@@ -64,11 +65,11 @@ class _Reading:
         """Every page there is now. A page has a limit; a person wants the whole."""
         page = self.client.call(self.operation, request)
         self._show(page)
-        while page["more"] and page["mode"] == "output":
-            request = {**request, "mode": "output", "since": page["cursor"], "lines": None}
+        while page["more"] and page["mode"] in _BY_CURSOR:
+            request = {**request, "mode": page["mode"], "since": page["cursor"], "lines": None}
             page = self.client.call(self.operation, request)
             self._show(page)
-        if page["mode"] == "output":
+        if page["mode"] in _BY_CURSOR:
             self.output.note(f"cursor: {page['cursor']}")
 
     def record(self, request: dict[str, Any]) -> None:
@@ -97,7 +98,7 @@ class _Reading:
 
     def follow(self, request: dict[str, Any]) -> None:
         self.client.call(self.operation, request, each=self._follow_on, again=self._go_on)
-        if self.cursor is not None and request.get("mode") == "output" and not self.output.as_json:
+        if self.cursor is not None and request.get("mode") in _BY_CURSOR and not self.output.as_json:
             self.output.note(f"cursor: {self.cursor}")
 
     def _go_on(self, before: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +117,9 @@ class _Reading:
     def _show(self, page: dict[str, Any], *, again: bool = False) -> None:
         if page["lost"]:
             self.output.note(f"lost: {page['lost']} bytes before this, by rotation or a full disk")
+        if page["mode"] == "transcript":  # whatever is in a message, it is shown and not obeyed by the terminal
+            self.output.raw("".join(f"{clean(line)}\n" for line in page["text"].split("\n")[:-1]))
+            return
         if page["mode"] != "screen":
             self.output.raw(page["text"])
             return

@@ -47,7 +47,7 @@ OPTIONS = {
 }
 """Options that are not called as their field is."""
 
-FLAGS = {("read_output", "mode"): ("screen", "output", "cast")}
+FLAGS = {("read_output", "mode"): ("screen", "output", "cast", "transcript")}
 """Fields whose choices are flags of their own: --screen instead of --mode screen."""
 
 WORDS = {("send_input", "text"), ("search_records", "query")}

@@ -25,10 +25,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tree": ("lamp tree", "lamp tree mine"),
     "attach": ("lamp attach claude", "lamp attach --read-only --detach-key C-] claude"),
     "send": ("lamp send claude 'run the tests'", "lamp send --keys claude C-c", "git diff | lamp send claude -"),
-    "read": ("lamp read claude", "lamp read nightly --output --follow", "lamp read claude --cast > claude.cast"),
+    "read": (
+        "lamp read claude",
+        "lamp read nightly --output --follow",
+        "lamp read claude --transcript -n 20",
+        "lamp read claude --cast > claude.cast",
+    ),
     "wait": (
         "lamp wait nightly",
         "lamp wait claude --for idle --timeout 10m",
+        "lamp wait claude --for reply --timeout 10m",
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
     ),
@@ -119,7 +125,7 @@ NOTES: dict[str, str] = {
     "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
     "read": (
         "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "
-        "with --json and --follow, one JSON document a line."
+        "with --json and --follow, one JSON document a line. -n is short for --lines."
     ),
     "ls": _SELECTION,
     "tree": _SELECTION,

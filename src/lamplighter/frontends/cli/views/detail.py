@@ -47,6 +47,12 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
             f"{size(session['memory'])}, {cpu(session['cpu'])} of CPU, "
             f"{counted(session['processes'], 'process', 'processes')}",
         ),
+        *(
+            [("tokens", ", ".join(f"{count:,} {clean(kind)}" for kind, count in session["tokens"].items()))]
+            if session.get("tokens")
+            else []
+        ),
+        *([("conversation", clean(session["conversation"]["id"]))] if session.get("conversation") else []),
         ("output", f"{size(session['output'])}, last {ago(session['last_output_at'], now)}"),
         ("input", f"last {ago(session['last_input_at'], now)}"),
         ("limits", _limits(session["limits"])),

@@ -38,4 +38,10 @@ def waited(result: dict[str, Any]) -> list[Block]:
 
 def _waited(one: dict[str, Any]) -> list[Block]:
     ended = f": {exit_words(one['exit'])}" if one["state"] == "ended" else ""
+    if one.get("reply") is not None:
+        how = "" if one["turn"] == "done" else f", {clean(one['turn'])}"
+        return [
+            *_line("reply", "good", one, f"{how}{ended}:"),
+            *(Line(clean(line)) for line in one["reply"].splitlines()),
+        ]
     return _line(clean(one["met"]), "good", one, ended)

@@ -104,6 +104,8 @@ _ALSO = (
     "last_output_at",
     "last_input_at",
     "cpu",
+    "tokens",
+    "conversation",
     "guarantee",
 )
 _OF_A_PROCESS = ("pid", "parent", "command", "state", "memory")

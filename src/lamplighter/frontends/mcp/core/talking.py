@@ -49,11 +49,14 @@ SEND_INPUT = Tool(
 
 class ReadTool(Request):
     session: str = Field(description=SESSION)
-    mode: Literal["screen", "output"] = Field(
-        default="screen", description="screen: what a person would see now; output: all it printed, by cursor"
+    mode: Literal["screen", "output", "transcript"] = Field(
+        default="screen",
+        description="screen: what a person would see now; output: all it printed, by cursor; transcript: an agent's messages",
     )
-    since: int | None = Field(default=None, ge=0, description="mode output: from this cursor on; else the newest part")
-    lines: int | None = Field(default=None, ge=1, le=5000, description="only the last so many lines")
+    since: int | None = Field(
+        default=None, ge=0, description="from this cursor of the same mode on; else the newest part"
+    )
+    lines: int | None = Field(default=None, ge=1, le=5000, description="only the last so many lines, or messages")
     limit: int = Field(default=16_000, ge=100, le=200_000, description="bytes at most")
 
 
@@ -82,6 +85,8 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
         arguments["lines"] = 200
     found = await conversation.operate("read_output", **arguments)
     structured = {name: found[name] for name in (*Read.model_fields, *_ALSO)}
+    if request.mode == "transcript":  # said once: the text is the messages
+        structured = {**structured, "text": "", "messages": found["messages"]}
     return Answer(structured, found["text"] or f"nothing yet; the cursor is {found['cursor']}")
 
 
@@ -99,7 +104,8 @@ READ_OUTPUT = Tool(
 class WaitTool(Request):
     session: str = Field(description="id, its beginning, name, or a selection such as mine,kind:subagent")
     until: str = Field(
-        default="ended", description="ended; idle (quiet, at no work, not waiting for its own); or text=… in its output"
+        default="ended",
+        description="ended; idle (quiet, at no work, not waiting for its own); reply (to what was sent last); text=… it prints",
     )
     timeout: str = Field(default="50s", description="give up after this long: 30s, 10m; the session goes on")
     since: int | None = Field(default=None, ge=0, description="with text=…: look from this cursor on, not from now")
@@ -108,7 +114,7 @@ class WaitTool(Request):
 
 class WaitedFor(Result):
     met: str = Field(description="what came true: ended, idle, text=…; or timeout")
-    sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit")
+    sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit, reply")
     left_out: int
 
 
@@ -117,8 +123,8 @@ async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
 
     Use it instead of asking again and again; for the state right now use get_session. Cancelling or its timeout stops
     the waiting alone, never the session: met=timeout, call again. Many clients give up after 60 s unless they take
-    progress. For the answer to what you typed: until text=… with since = the cursor from send_input. ENDED when it is
-    over before that.
+    progress. For the answer to what you typed: until reply, or text=… with since = the cursor from send_input. ENDED
+    when it is over before that.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
@@ -129,10 +135,12 @@ async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
             {"met": "timeout", "sessions": [], "left_out": 0}, f"not {request.until} within {request.timeout}"
         )
     rows = found["sessions"]
+    rows = [{name: value for name, value in row.items() if value is not None or name == "exit"} for row in rows]
     shown = fitting(rows)
     structured = {"met": found["met"], "sessions": shown, "left_out": len(rows) - len(shown)}
     names = ", ".join(f"{row['name']} ({row['state']})" for row in shown[:10])
-    return Answer(structured, f"{found['met']}: {names}")
+    replies = [f"\n{row['reply']}" for row in shown[:10] if row.get("reply")]
+    return Answer(structured, f"{found['met']}: {names}{''.join(replies)}")
 
 
 WAIT_SESSION = Tool(

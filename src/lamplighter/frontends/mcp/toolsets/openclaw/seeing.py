@@ -133,7 +133,9 @@ class SessionsHistory(Request):
     sessionKey: str = Field(min_length=1, max_length=200, description="its key; also its id or name in Lamplighter")
     limit: int = Field(default=50, ge=1, le=1000, description="at most this many messages, the newest")
     offset: int = Field(default=0, ge=0, le=1_000_000, description="pass over so many of the newest, to page back")
-    includeTools: bool = Field(default=False, description="also what it printed on standard error, as role tool")
+    includeTools: bool = Field(
+        default=False, description="also the tools it used, or what it printed on standard error, as role tool"
+    )
 
 
 class SessionsHistoryRead(Result):
@@ -156,6 +158,7 @@ async def sessions_history(conversation: Conversation, request: SessionsHistory)
         limit=request.limit,
         offset=request.offset,
         errors=request.includeTools,
+        spoken=True,
         max_bytes=_HISTORY_ROOM,
     )
     (key, _) = (await keys_of(conversation.app, [session]))[session.id]
@@ -191,7 +194,8 @@ LIST = Tool(
 HISTORY = Tool(
     "sessions_history",
     "Read a session's history",
-    "Read what was said in one session, oldest first, from its log: its output as assistant, that something was typed "
+    "Read what was said in one session, oldest first: by its agent's own transcript where there is one, else from its log: its "
+    "output as assistant, that something was typed "
     "as user (the text that was typed is never kept), its end as system. Works for ended sessions as long as their "
     "log is kept. Use sessions_list with messageLimit for a glance at many, sessions_send to say something. Reads "
     "only; everybody may. Gives the newest messages under 80 KB; truncated says that something is missing, nextOffset "

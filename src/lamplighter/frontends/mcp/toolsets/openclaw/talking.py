@@ -44,8 +44,9 @@ async def sessions_send(conversation: Conversation, request: SessionsSend) -> An
     if request.timeoutSeconds == 0:
         return Answer(answer, f"typed into {key}; its reply was not waited for")
     try:
-        rests = await _rests(conversation, session, request.timeoutSeconds)
-        answer["reply"] = await _reply(conversation, session, sent["cursor"], request.message)
+        told = await _told(conversation, session, request.timeoutSeconds)
+        rests = told is not None
+        answer["reply"] = told or await _reply(conversation, session, sent["cursor"], request.message)
     except ForbiddenError:  # who may send may not read; it is typed all the same, and must not look as if it were not
         return Answer(answer, f"typed into {key}; its reply is not yours to read")
     answer["status"] = "ok" if rests else "timeout"
@@ -54,16 +55,17 @@ async def sessions_send(conversation: Conversation, request: SessionsSend) -> An
     return Answer(answer, f"{key} replied with {len(answer['reply'])} characters")
 
 
-async def _rests(conversation: Conversation, session: Session, seconds: float) -> bool:
-    """Whether it came to rest, or to its end, in time."""
+async def _told(conversation: Conversation, session: Session, seconds: float) -> str | None:
+    """What it answered, by its transcript; "" where it keeps none and came to rest, or ended; None when it was late."""
     try:
-        await conversation.operate("wait_session", session=session.id, until="idle", timeout=f"{seconds:.3f}s")
+        found = await conversation.operate("wait_session", session=session.id, until="reply", timeout=f"{seconds:.3f}s")
     except LampError as error:
         if error.code is Code.TIMEOUT:
-            return False
+            return None
         if error.code is not Code.ENDED:
             raise
-    return True
+        return ""
+    return str(found["reply"]) if found["source"] == "transcript" else ""
 
 
 async def _reply(conversation: Conversation, session: Session, cursor: int, message: str) -> str:
