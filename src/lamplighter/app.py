@@ -7,7 +7,7 @@ import logging
 
 from lamplighter.clock import Clock, RealClock
 from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, may_ask
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.acp.talks import Talks
 from lamplighter.lifecycle.adoption import Adoption
@@ -135,6 +135,7 @@ class App:
         self.watch.on_line = self.talks.watch
         self.speech.talks = self.waiting.talks = self.talks
         self.judgement.talks = self.talks.standing
+        self.replies.sources[Driver.ACP] = self.talks.reply
         self.approvals.on_decided = self.talks.decided
         self.talks.retire = self._retire
         self.undertaker.close_talk, self.undertaker.end_talk = self.talks.close, self.talks.end

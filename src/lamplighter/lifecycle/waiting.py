@@ -81,7 +81,7 @@ class Waiting:
             return self._until_idle(session, quiet)
         text = until.removeprefix("text=")
         if session.driver is Driver.ACP and self.talks is not None:
-            return self.talks.until_reply(session) if until == "reply" else self.talks.until_text(session, text, since)
+            return self.talks.until_text(session, text, since)
         if session.logical:
             raise out_of_reach(f"{session.name} ({session.id})")
         if session.driver is Driver.REGISTERED:

@@ -87,16 +87,21 @@ class Journal:
         text = "".join(render(json.loads(line)) for line in whole.splitlines())
         return Page(text, since + len(whole), since + len(whole) < end)
 
-    def last_answer(self, since: int, size: int) -> str:
-        """What the agent said last, from a cursor on."""
-        answer = ""
+    def last_answer(self, since: int, size: int) -> tuple[str, str | None]:
+        """What the agent said last, from a cursor on, and how the turn ended; None when it has not."""
+        answer: str = ""
+        reason: str | None = None
         with open(self.path, "rb") as file:
             file.seek(since)
             for line in file.read(max(0, size - since)).splitlines():
                 entry = json.loads(line)
                 if entry["kind"] == "whole" and entry["of"] == "agent":
                     answer = entry["text"]
-        return answer
+                elif entry["kind"] == "whole":  # another was asked
+                    answer, reason = "", None
+                elif entry["kind"] == "stop":
+                    reason = entry["reason"]
+        return answer, reason
 
 
 class Spoken(NamedTuple):

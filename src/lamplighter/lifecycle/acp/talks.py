@@ -25,6 +25,7 @@ from lamplighter.lifecycle.conversations import Conversations
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.replies import Reply
 from lamplighter.lifecycle.speech import first_of
 from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.line import RefusedError
@@ -38,6 +39,8 @@ _CANCEL_SECONDS = 0.7
 _CLOSE_SECONDS = 0.7
 _LEAVE_SECONDS = 5.0
 _LINES = 50
+_TURNS = {"end_turn": "done", "cancelled": "interrupted", "ended": "ended"}
+"""How a turn ended, in the words of whoever waits for replies; else it failed."""
 
 
 class Talks:
@@ -213,10 +216,21 @@ class Talks:
             await first_of(moved, lamp.ended)
         raise _ended(session, "before it had answered")
 
-    async def reply(self, session: Session) -> str:
-        """The agent's last answer."""
+    async def reply(self, session: Session) -> Reply:
+        """The agent's last answer, once it is given; also of one that ended since."""
+        try:
+            await self.until_reply(session)
+        except ConflictError as error:
+            if error.code is not Code.ENDED:
+                raise
+            ended: ConflictError | None = error
+        else:
+            ended = None
         journal = Journal(self.fleet.folder(session.id))
-        return await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
+        text, reason = await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
+        if ended is not None and not text:
+            raise ended
+        return Reply(text, "ended" if reason is None else _TURNS.get(reason, "failed"), "transcript")
 
     def _asked_at(self, session: Session) -> int:
         partner = self._partners.get(session.id)
