@@ -115,6 +115,7 @@ class App:
         self._connect_talks()
         self.choosing = Choosing(self.fleet, self.judgement)
         self.leaks = Leaks(self.fleet, self.keeping, self.traced)
+        self.adoption.find_group = self.leaks.stranger
         self.cleanup = Cleanup(self.fleet, self.judgement, self.choosing, self.undertaker, self.tasks, self.leaks)
         self.logical = Logical(self.fleet, self.launcher, self.undertaker)
         self.guests = Guests(self.fleet, self.logical)

@@ -112,6 +112,21 @@ def test_it_is_the_same_leak_from_scan_to_scan(watcher: Engine, mark: str, tmp_p
         assert [leak["id"] for leak in found(watcher, set(player.pids))] == first
 
 
+def test_a_leak_is_taken_under_management_by_its_id(watcher: Engine, mark: str, tmp_path: Path) -> None:
+    """Listed from then on, no leak any more, and ended like every other; what was only likely is no part of it."""
+    with left(tmp_path, mark) as player:
+        server_pid, job, kept = player.pids
+        certain, _ = found(watcher, set(player.pids))
+        adopted = watcher.call("adopt_session", target=certain["id"], name="left-by-claude")
+        assert (adopted["name"], adopted["guarantee"]) == ("left-by-claude", "best_effort")
+        assert certain["id"] not in [leak["id"] for leak in found(watcher, set(player.pids))]
+        ended = watcher.call("kill_session", session=adopted["id"], grace="1s", force=True)
+        gone = {one["pid"] for one in ended["certificate"]["processes"]}
+        assert {server_pid, job} <= gone
+        assert kept not in gone
+        assert proc.start_of(kept) is not None
+
+
 def test_a_living_agent_has_left_nothing(watcher: Engine, mark: str, tmp_path: Path) -> None:
     """Neither what hangs below it, nor what it has let go, nor what it started before it began another conversation."""
     away = ["bash", "-c", AWAY, f"away {mark}"]

@@ -25,6 +25,7 @@ from lamplighter.lifecycle.ends import Ends
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.scanning import Survey, survey
+from lamplighter.lifecycle.strangers import Stranger, group_of
 from lamplighter.lifecycle.traced import Traced
 
 
@@ -36,6 +37,15 @@ class Leaks:
 
     async def look(self) -> Survey:
         return await asyncio.to_thread(survey, self.ours(), os.path.expanduser("~"))
+
+    async def stranger(self, identifier: str) -> Stranger | None:
+        """The living processes of a leak as one, for whoever takes them under management; None when there is no such leak now."""
+        found = [each for each in (await self.look()).leaks if each.id == identifier]
+        return (
+            group_of((each.key for leak in found for each in leak.processes), found[0].agent or "generic")
+            if found
+            else None
+        )
 
     def ours(self) -> set[Key]:
         """What Lamplighter answers for: itself, and every process that a session of its is known by."""

@@ -12,7 +12,8 @@ from lamplighter.operations.operation import Request, Result, operation
 
 class AdoptSession(Request):
     target: str = Field(
-        description="tmux:NAME, as ls shows it under what was made by hand; or the pid of a process of yours"
+        description="tmux:NAME, as ls shows it under what was made by hand; the pid of a process of yours; or a leak, by the id "
+        "that scan shows"
     )
     name: str | None = Field(
         default=None, description="what to call it; by default what tmux, or its program, is called"
@@ -33,7 +34,7 @@ class Adopted(Result):
 
 @operation(command="adopt", group="sessions", positional=("target",), changes=True, act=Act.ADOPT)
 async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
-    """Take under management what was made without Lamplighter: a tmux session, or a process. It is not touched.
+    """Take under management what was made without Lamplighter: a tmux session, a process, a leak. It is not touched.
 
     From now on it is listed, judged and ended as others are; an end is best_effort: everything of it that can be traced dies, and
     nothing else on its tmux server or in its terminal is touched. By pid: an agent, its launcher with it, or any process of your

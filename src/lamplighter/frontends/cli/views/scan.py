@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -66,14 +67,19 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
 
 
 def _process(each: dict[str, Any], now: float) -> Line:
-    command = clean(each["command"])
+    command = _near(each["command"])
     shown = command if len(command) <= _WIDTH else command[: _WIDTH - 1] + "…"
     kind = "" if each["kind"] == "child" else clean(each["kind"])
     return Line(f"  {each['pid']:>8}  {ago(each['since'], now):>8}  {size(each['memory']):>8}  {kind:<14}  ", shown)
 
 
 def _files(files: list[dict[str, Any]]) -> str:
-    return clean(files[-1]["path"]) if len(files) == 1 else f"such as {clean(files[-1]['path'])}"
+    return _near(files[-1]["path"]) if len(files) == 1 else f"such as {_near(files[-1]['path'])}"
+
+
+def _near(text: str) -> str:
+    """With ~ for the home folder, as people write it."""
+    return clean(text).replace(f"{os.path.expanduser('~').rstrip('/')}/", "~/")
 
 
 def _agent(agent: dict[str, Any], now: float) -> Line:
@@ -85,7 +91,7 @@ def _agent(agent: dict[str, Any], now: float) -> Line:
         else "without a terminal"
     )
     held = f"{counted(agent['processes'], 'process', 'processes')}, {size(agent['memory'])}"
-    text = f"  {agent['pid']:>8}  {ago(agent['since'], now):>8}  {clean(agent['agent'])}, {held}, {where}, {clean(agent['cwd'])}"
+    text = f"  {agent['pid']:>8}  {ago(agent['since'], now):>8}  {clean(agent['agent'])}, {held}, {where}, {_near(agent['cwd'])}"
     return Line(text)
 
 
@@ -98,7 +104,7 @@ def _next(result: dict[str, Any]) -> list[Block]:
         blocks.append(Line("to end what is certain: ", ("lamp cleanup --leaks", "strong"), " (a plan first)"))
     if likely:
         blocks.append(Line("to end a likely one too: ", (f"lamp cleanup --leaks {clean(likely)}", "strong")))
-    tmux = next((agent["tmux"] for agent in result["agents"] if agent["tmux"]), None)
-    if tmux:
-        blocks.append(Line("to manage one: ", (f"lamp adopt {clean(tmux)}", "strong")))
+    alive = next((agent["tmux"] or str(agent["pid"]) for agent in result["agents"]), None)
+    if alive:
+        blocks.append(Line("to manage one: ", (f"lamp adopt {clean(alive)}", "strong")))
     return [Line(), *blocks] if blocks or sums["processes"] else []

@@ -16,6 +16,10 @@ _SHORT = {
     "approval": "the id that APPROVAL_NEEDED gave",
     "grace": "time between TERM and KILL",
     "reason": "why",
+    "text": "what to type; with keys: their names, apart by spaces",
+    "enter": "press Enter after the text",
+    "force": "also when it is active",
+    "selection": "as list_sessions has it",
 }
 """What agents read in every list: shorter than for people."""
 

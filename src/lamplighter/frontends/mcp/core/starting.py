@@ -41,7 +41,7 @@ class Started(Result):
     name: str
     state: str
     pid: int
-    parent: str | None = Field(description="the session it belongs to: yours")
+    parent: str | None
 
 
 async def start_session(conversation: Conversation, request: Request) -> Answer:

@@ -18,19 +18,19 @@ from lamplighter.operations.talk import SendInput
 class SentTo(Result):
     id: str
     size: int = Field(description="bytes that reached it")
-    cursor: int = Field(description="read_output with since=cursor shows the answer alone")
+    cursor: int = Field(description="read_output since here is the answer")
 
 
 async def send_input(conversation: Conversation, request: Request) -> Answer:
     """Type into a running session as a person at its keyboard would, then press Enter.
 
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
-    (end_session, kill_session). Sent literally and exactly once; with keys=true it
+    (end_session, kill_session). Sent literally and exactly once, to an agent submitted as one prompt; with keys=true it
     is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
     wait_session, and read_output from the cursor that comes back.
 
-    Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes
-    repeat it with approval. ENDED when it is over.
+    Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes repeat it with approval.
+    ACTIVE when an agent's dialog would take the text; ENDED when it is over.
     """
     found = await conversation.operate("send_input", **given(request))
     return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
@@ -105,7 +105,7 @@ class WaitTool(Request):
     session: str = Field(description="id, its beginning, name, or a selection such as mine,kind:subagent")
     until: str = Field(
         default="ended",
-        description="ended; idle (quiet, at no work, not waiting for its own); reply (to what was sent last); text=… it prints",
+        description="ended; idle (quiet, at no work); reply (to what was sent last); text=… it prints",
     )
     timeout: str = Field(default="50s", description="give up after this long: 30s, 10m; the session goes on")
     since: int | None = Field(default=None, ge=0, description="with text=…: look from this cursor on, not from now")
