@@ -73,7 +73,7 @@ class Adoption:
             raise InputError(
                 Code.BAD_INPUT,
                 f"{target[:60]!a} does not say what to adopt",
-                "name a tmux session as lamp ls shows it, such as tmux:work, a process by its pid, or a leak as lamp scan shows it",
+                "name a tmux session as lamp ls shows it (tmux:work), a process by its pid, or a leak as lamp scan shows it",
             )
         return found
 

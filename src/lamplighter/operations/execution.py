@@ -12,8 +12,9 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.errors import Code, ConflictError, InputError, LampError
+from lamplighter.operations import find_operation, names
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import OPERATIONS, Operation, Request
+from lamplighter.operations.operation import Operation, Request
 from lamplighter.store import calls
 from lamplighter.store.calls import KeptCall
 
@@ -35,10 +36,12 @@ class Execution:
 
     async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> str:
         """The result as JSON. What changes something goes on when whoever asked is gone."""
-        operation = OPERATIONS.get(name)
+        operation = find_operation(name)
         if operation is None:
             raise InputError(
-                Code.BAD_INPUT, f"there is no operation {name[:60]!a}", f"there are {', '.join(OPERATIONS)}"
+                Code.BAD_INPUT,
+                f"there is no operation {name[:60]!a}",
+                f"there are {', '.join(names())}",
             )
         await self.app.admitted(call.caller, operation.act)
         request = operation.parse(arguments)

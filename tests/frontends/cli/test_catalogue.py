@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 
+from lamplighter import operations
 from lamplighter.errors import Code
 from lamplighter.frontends.cli import catalogue, generate, guide, plain
 from lamplighter.frontends.cli.ask import _VIEWS  # pyright: ignore[reportPrivateUsage]
 from lamplighter.frontends.cli.main import _OWN_WAY  # pyright: ignore[reportPrivateUsage]
 from lamplighter.frontends.cli.statuses import MEANINGS, STATUS
-from lamplighter.operations import OPERATIONS
+from lamplighter.operations import every_operation
+from lamplighter.operations.operation import OPERATIONS
 
 COMMANDS = catalogue.load()
 
@@ -21,10 +25,17 @@ def test_commands_json_is_not_stale() -> None:
 
 
 def test_every_operation_with_a_command_is_there() -> None:
-    wanted = {operation.command for operation in OPERATIONS.values() if operation.command}
+    wanted = {operation.command for operation in every_operation().values() if operation.command}
     by_hand = {"run", "tree", "up", "token", "mcp", "hook", "install", "uninstall", "completion"}
     assert set(COMMANDS) == wanted | by_hand | {"remember", "resolve", "supersede", "forget"}
     assert "help" not in COMMANDS, "main answers it"
+
+
+def test_the_registry_has_every_operation_where_it_is() -> None:
+    for module in pkgutil.iter_modules(operations.__path__):
+        importlib.import_module(f"{operations.__name__}.{module.name}")
+    places = {name: operation.run.__module__.rpartition(".")[2] for name, operation in OPERATIONS.items()}
+    assert {name: module for module, names in operations.MODULES.items() for name in names} == places
 
 
 def test_hidden_fields_are_not_options() -> None:

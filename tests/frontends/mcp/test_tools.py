@@ -13,7 +13,7 @@ import pytest
 
 from lamplighter.domain.permission import Act
 from lamplighter.frontends.mcp.core import TOOLSET
-from lamplighter.operations import OPERATIONS
+from lamplighter.operations import every_operation
 from lamplighter.operations.records import NewRecord
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import (
@@ -69,7 +69,7 @@ def test_the_list_is_small_and_closed(client: McpClient) -> None:
 
 def test_every_tool_is_made_from_its_operation() -> None:
     for tool in TOOLSET.tools:
-        operation = OPERATIONS[tool.name]
+        operation = every_operation()[tool.name]
         assert tool.hints.read_only is not operation.changes, tool.name
         own = set(tool.input_schema["properties"]) - ({"after", "limit"} if tool.name == "list_sessions" else set())
         known = set(operation.request.model_fields)
@@ -79,7 +79,7 @@ def test_every_tool_is_made_from_its_operation() -> None:
 
 def test_what_changes_something_takes_more_than_the_right_to_read() -> None:
     """A token with the scope `read` alone must change nothing, through whatever tool."""
-    reading = {name for name, operation in OPERATIONS.items() if operation.changes and operation.act is Act.READ}
+    reading = {name for name, operation in every_operation().items() if operation.changes and operation.act is Act.READ}
     assert reading == {"decide_approval"}, "which is the operator's, and says so itself"
 
 

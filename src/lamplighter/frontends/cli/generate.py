@@ -114,9 +114,9 @@ def _shape(facts: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
 
 def generate() -> str:
     """The file's text."""
-    from lamplighter.operations import OPERATIONS
+    from lamplighter.operations import every_operation
 
-    commands = [describe(operation) for operation in OPERATIONS.values()]
+    commands = [describe(operation) for operation in every_operation().values()]
     return json.dumps({"commands": commands}, indent=1, ensure_ascii=False) + "\n"
 
 
