@@ -22,8 +22,8 @@ test-deep: ## the long cases, ROUNDS times (5), each round with another random s
 		LAMPLIGHTER_TEST_SEED=$$seed ./test -m deep -n 2 --dist worksteal --hypothesis-seed=$$seed || exit 1; \
 	done
 
-test-agents: ## the cases that need real agent programs
-	@./test -m agents
+test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of their endings that often
+	@LAMPLIGHTER_AGENT_ROUNDS=$(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) ./test -m agents
 
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench

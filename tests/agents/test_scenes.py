@@ -43,7 +43,8 @@ def test_spoken_to_in_a_terminal_and_gone_on_with(stage: Callable[..., Stage], l
     assert any("transcript" in basis for basis in handoff["basis"]), handoff
     assert ended["summary"]["messages"]["user"] == 2
 
-    second = staged.terminal("word-of-the-third", resume=first)
+    second = staged.terminal(resume=first)
+    staged.submit(second, "word-of-the-third")
     assert staged.shows(second, "STUB-REPLY 3: word-of-the-third"), staged.told(second)
     assert staged.model.said == ["word-of-the-first", "word-of-the-second", "word-of-the-third"]
     assert "word-of-the-first" in json.dumps(staged.model.requests[-1][1])

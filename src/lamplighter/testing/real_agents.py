@@ -267,7 +267,7 @@ class Gemini(Agent):
 
 class Opencode(Agent):
     name = "opencode"
-    prompts = ("Ask anything", "ctrl+p commands")
+    prompts = ("Ask anything", "ctrl+p")
 
     def program(self) -> list[str]:
         found = sorted(MODULES.glob("opencode-linux-*/bin/opencode"))

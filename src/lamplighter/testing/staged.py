@@ -96,7 +96,7 @@ class Stage:
         return [sys.executable, stubborn_server.__file__, f"{self.mark}-server", *more]
 
     def _script(self, name: str, text: str) -> Run:
-        """In a file: Gemini takes `&` out of some command lines."""
+        """In a file: Gemini ran a command line with `&` in the middle otherwise than it was written."""
         file = self.agent.home / f"{name}.sh"
         file.write_text(text)
         return Run(f"bash {file}")
