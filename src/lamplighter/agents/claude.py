@@ -29,7 +29,6 @@ from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
-from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import OnRecord, Traces, here
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
@@ -267,9 +266,6 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
 
 _AGAIN = frozenset({"--continue", "-c", "--resume", "-r", "--fork-session"})
 TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps, again=_AGAIN)
-TELLING = Telling(
-    variables=("CLAUDE_CODE_SESSION_ID",), options=("--session-id", "--resume", "-r"), anew=("--fork-session",)
-)
 
 
 # -- screens
@@ -365,6 +361,8 @@ def _on_record(path: str) -> dict[str, Any]:
 
 TRACES = Traces(
     agent="claude",
+    options=("--session-id", "--resume", "-r"),
+    anew=("--fork-session",),
     sessions=("CLAUDE_CODE_SESSION_ID",),
     pids=("CLAUDE_PID",),
     plain=("CLAUDECODE",),

@@ -27,7 +27,6 @@ from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
-from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
@@ -225,12 +224,6 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 TRANSCRIPTS = Format(
     "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"})
 )
-TELLING = Telling(
-    variables=("CODEX_SESSION_ID", "CODEX_THREAD_ID"),
-    options=("resume",),
-    calls=("sessionId", "threadId"),
-    daemons=("--managed-daemon",),
-)
 
 
 # -- screens
@@ -312,6 +305,8 @@ def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
 
 TRACES = Traces(
     agent="codex",
+    options=("resume",),
+    calls=("sessionId", "threadId"),
     registry=_registry,
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     daemon=("app-server", "--managed-daemon"),

@@ -34,7 +34,6 @@ from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
-from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format, Transcript, told
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
@@ -202,7 +201,6 @@ def read(path: str) -> Transcript | None:
 
 _AGAIN = frozenset({"--resume", "-r"})
 TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read, again=_AGAIN)
-TELLING = Telling(variables=("GEMINI_SESSION_ID",), options=("--session-id", "--resume", "-r"))
 
 
 # -- screens
@@ -257,6 +255,7 @@ STARTING = Manner(
 
 TRACES = Traces(
     agent="gemini",
+    options=("--session-id", "--resume", "-r"),
     sessions=("GEMINI_SESSION_ID",),
     plain=("GEMINI_CLI",),
     shell=re.compile(r"_bgpids_file=|shopt -u promptvars nullglob"),

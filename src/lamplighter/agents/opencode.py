@@ -37,7 +37,6 @@ from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
-from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format, Moved, Transcript, told
 from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option
@@ -303,9 +302,6 @@ _AGAIN = frozenset({"--continue", "-c", "--session", "-s"})
 TRANSCRIPTS = Format(
     "opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens, end, again=_AGAIN
 )
-TELLING = Telling(
-    processes=("OPENCODE_PID",), options=("--session", "-s"), anew=("--fork",), form=r"ses_[0-9A-Za-z]{1,100}"
-)
 
 
 # -- screens
@@ -373,7 +369,14 @@ STARTING = Manner(
     model=("--model", "{model}"),
 )
 
-TRACES = Traces(agent="opencode", pids=("OPENCODE_PID",), plain=("OPENCODE",))
+TRACES = Traces(
+    agent="opencode",
+    pids=("OPENCODE_PID",),
+    plain=("OPENCODE",),
+    options=("--session", "-s"),
+    anew=("--fork",),
+    form=r"ses_[0-9A-Za-z]{1,100}",
+)
 
 ACP = Structured(command=("opencode", "acp"))
 
@@ -400,70 +403,16 @@ def _existing(folder: str) -> str:
     return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
 
 
-_PLUGIN = """\
-// lamp install opencode wrote this; lamp uninstall opencode takes it away. It tells Lamplighter of each conversation,
-// and gives the model what the last session left. Without an answer in time, opencode goes on as if it were not there.
-import { spawn } from "node:child_process"
-
-const command = %(command)s
-const variables = %(variables)s
-
-function tell(event, said) {
-  return new Promise((resolve) => {
-    try {
-      const env = { ...process.env, ...variables }
-      const child = spawn(command[0], [...command.slice(1), "hook", "opencode", event], {
-        env, stdio: ["pipe", "pipe", "ignore"],
-      })
-      let answer = ""
-      child.stdout.setEncoding("utf8")
-      child.stdout.on("data", (text) => (answer += text))
-      child.stdin.on("error", () => {})
-      child.on("error", () => resolve(""))
-      child.on("close", () => resolve(answer))
-      child.stdin.end(JSON.stringify(said))
-    } catch {
-      resolve("")
-    }
-  })
-}
-
-export const Lamplighter = async ({ directory }) => {
-  const given = new Map()
-  const children = new Set()
-  const said = (id, more) => ({ session_id: id, cwd: directory, ...more })
-  const begin = (id, source) => given.set(id, tell("start", said(id, { source })))
-  return {
-    event: async ({ event }) => {
-      const about = event.properties ?? {}
-      if (event.type === "session.created") {
-        if (about.info?.parentID) children.add(about.info.id)
-        else if (about.info && !given.has(about.info.id)) begin(about.info.id, "startup")
-      } else if (event.type === "session.compacted" && given.has(about.sessionID)) {
-        begin(about.sessionID, "compact")
-      } else if (event.type === "session.idle" && given.has(about.sessionID)) {
-        await tell("stop", said(about.sessionID))
-      }
-    },
-    "experimental.session.compacting": async ({ sessionID }) => {
-      if (given.has(sessionID)) await tell("compact", said(sessionID, { trigger: "auto" }))
-    },
-    "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
-      if (!sessionID || children.has(sessionID)) return
-      if (!given.has(sessionID)) begin(sessionID, "resume")
-      const text = await given.get(sessionID)
-      if (text) system.push(text)
-    },
-  }
-}
-"""
+def _plugin() -> str:
+    with open(os.path.join(os.path.dirname(__file__), "opencode_plugin.js"), encoding="utf-8") as file:
+        return file.read()
 
 
 def _hooks(site: Site) -> list[Entry]:
     """As a plugin, which it loads from a folder: it has no hooks that are commands."""
     folder = os.path.join(site.project, ".opencode") if site.project else os.path.dirname(_config(site))
     words = {"command": json.dumps(list(site.command)), "variables": json.dumps(dict(site.variables))}
-    return [Entry(os.path.join(folder, "plugins", "lamplighter.js"), (), _PLUGIN % words)]
+    return [Entry(os.path.join(folder, "plugins", "lamplighter.js"), (), _plugin() % words)]
 
 
 SETUP = Setup("opencode", _config, _hooks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lamplighter.agents.program import Program
-from lamplighter.agents.telling import Telling
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -32,5 +31,4 @@ STARTING = Manner(
     untested=True,
 )
 
-TELLING = Telling(variables=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))
-TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",))  # untested
+TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))  # untested

@@ -1,19 +1,25 @@
-"""What an agent leaves on a machine: marks in the environment of what it starts, the shape of its tools' shells, its files.
+"""What an agent leaves on a machine: marks in the environment of what it starts, the shape of its tools' shells, its files; and
+what tells which of its own conversations a process is of.
 
 Knows no process: it says what to look for, and what was written down about whom. Each agent's module has its own, which is
-imported on use. Environments hold live tokens: of what is read here only the variables that are named count.
+imported on use. Environments hold live tokens: of what is read here only the variables that are named count. All of it can be
+forged, so it names a conversation and never gives a right.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
+
+from lamplighter.agents.whereabouts import after_option
 
 _FIELDS = 8
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 TRACES: dict[str, str] = {
     "claude": "lamplighter.agents.claude:TRACES",
     "codex": "lamplighter.agents.codex:TRACES",
@@ -44,14 +50,20 @@ Registry = Callable[[str, Mapping[str, str]], Iterator[OnRecord]]
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Variables of three kinds: `sessions` name the session, `pids` the agent's process, `plain` ones only say which agent.
-    `shell` matches the command line of a shell that a tool runs in; `output` the path of a file that only the agent reads.
-    `daemon` are words of the command line of a process that the agent leaves running for later."""
+    """Variables of three kinds: `sessions` name the conversation, `pids` the agent's process, `plain` ones only say which agent.
+    `options` of its command line are followed by the conversation's id, but with one of `anew` it begins another; `calls` are
+    its names in an MCP call's `_meta`, the best first; `form` is what an id looks like. `shell` matches the command line of a
+    shell that a tool runs in; `output` the path of a file that only the agent reads. `daemon` are words of the command line of
+    a process that the agent leaves running for later: it serves many conversations, and nobody sits at it."""
 
     agent: str
     sessions: tuple[str, ...] = ()
     pids: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    form: str = _UUID
     shell: re.Pattern[str] | None = None
     output: re.Pattern[str] | None = None
     daemon: tuple[str, ...] = ()
@@ -63,15 +75,29 @@ class Traces:
     def marks(self) -> tuple[str, ...]:
         return (*self.pids, *self.sessions, *self.plain)
 
-    def is_daemon(self, words: list[str]) -> bool:
+    def is_daemon(self, words: Sequence[str]) -> bool:
         return bool(self.daemon) and all(word in words for word in self.daemon)
 
+    def in_command(self, words: Sequence[str]) -> str | None:
+        if not self.options or any(word in self.anew for word in words):
+            return None
+        return self._id(after_option(words[1:], *self.options))
 
-def traces_of(agent: str) -> Traces | None:
-    """What is known of an agent's traces; None for one that leaves none that we know."""
+    def in_environment(self, found: Mapping[str, str]) -> str | None:
+        return next((known for name in self.sessions if (known := self._id(found.get(name)))), None)
+
+    def in_call(self, meta: Mapping[str, Any]) -> str | None:
+        return next((known for name in self.calls if (known := self._id(meta.get(name)))), None)
+
+    def _id(self, value: Any) -> str | None:
+        return value if isinstance(value, str) and re.fullmatch(self.form, value) else None
+
+
+def traces_of(agent: str) -> Traces:
+    """What is known of an agent's traces; nothing, for one that leaves none that we know."""
     where = TRACES.get(agent)
     if where is None:
-        return None
+        return Traces(agent)
     module, _, attribute = where.partition(":")
     found = getattr(import_module(module), attribute)
     assert isinstance(found, Traces)
@@ -79,7 +105,7 @@ def traces_of(agent: str) -> Traces | None:
 
 
 def all_traces() -> tuple[Traces, ...]:
-    return tuple(found for agent in TRACES if (found := traces_of(agent)) is not None)
+    return tuple(traces_of(agent) for agent in TRACES)
 
 
 def locked() -> dict[int, int]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lamplighter.agents.telling import telling_of
+from lamplighter.agents.traces import traces_of
 from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, LampError
@@ -64,7 +64,7 @@ class Conversations:
     async def hear(self, session: str | None, meta: Mapping[str, Any]) -> None:
         """What an agent's MCP call says beside its arguments. A call is never refused for it."""
         lamp = self.fleet.lamps.get(session or "")
-        told = telling_of(lamp.session.agent).in_call(meta) if lamp else None
+        told = traces_of(lamp.session.agent).in_call(meta) if lamp else None
         if lamp is None or told is None or told == lamp.session.conversation.get("id"):
             return
         try:

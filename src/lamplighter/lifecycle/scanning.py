@@ -98,8 +98,8 @@ class Scan:
         for stat, program, words in self.census.top_agents():
             if not self.census.is_ours(stat) and self.census.orphan(stat):
                 traces = traces_of(program.name)
-                daemon = traces is not None and traces.is_daemon(words)
-                busy = traces is not None and daemon and self._is_used(stat, traces)
+                daemon = traces.is_daemon(words)
+                busy = daemon and self._is_used(stat, traces)
                 yield from self._judged(stat, (), agent=program.name, daemon=daemon, busy=busy)
 
     def _judged(
@@ -109,7 +109,7 @@ class Scan:
         tree = self.census.below(stat)
         if self._is_a_persons(tree):
             return
-        mine = [traces for origin in origins if (traces := traces_of(origin.agent)) is not None]
+        mine = [traces_of(origin.agent) for origin in origins]
         judgement = judge(self._signs(stat, origins, mine, agent=agent, daemon=daemon, busy=busy))
         if judgement is None:
             return

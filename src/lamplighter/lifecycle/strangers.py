@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lamplighter.agents import recognise
 from lamplighter.agents.program import Program
-from lamplighter.agents.telling import telling_of
+from lamplighter.agents.traces import traces_of
 from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.session import Kind
 from lamplighter.holder import proc
@@ -71,16 +71,16 @@ class Stranger:
     def conversation(self) -> str | None:
         """By what it gave to what it started, else by its command line. Not by its own environment: that says what whoever
         started it was in."""
-        telling = telling_of(self.agent)
-        told = proc.variables_of(self.below.pid, telling.variables) if self.below and telling.variables else {}
-        known = (telling.in_command(proc.words_of(stat.pid)) for stat in self.processes)
-        return telling.in_environment(told) or next((found for found in known if found), None)
+        traces = traces_of(self.agent)
+        told = proc.variables_of(self.below.pid, traces.sessions) if self.below and traces.sessions else {}
+        known = (traces.in_command(proc.words_of(stat.pid)) for stat in self.processes)
+        return traces.in_environment(told) or next((found for found in known if found), None)
 
     def kind(self) -> Kind:
         """A person's, when it is at a terminal; an agent's own daemon serves many conversations, and is nobody's to end but the
         operator's."""
-        telling = telling_of(self.agent)
-        if any(telling.is_daemon(proc.words_of(stat.pid)) for stat in self.processes):
+        traces = traces_of(self.agent)
+        if any(traces.is_daemon(proc.words_of(stat.pid)) for stat in self.processes):
             return Kind.SYSTEM
         return Kind.MAIN if self.terminal() else Kind.TASK
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lamplighter.agents.telling import telling_of
+from lamplighter.agents.traces import traces_of
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.states import State
@@ -361,8 +361,8 @@ class Traced:
 
 def _marks(session: Session) -> set[tuple[str, str]]:
     """What only the environment of what this agent started says, as far as that is known now."""
-    telling, conversation = telling_of(session.agent), session.conversation.get("id")
+    traces, conversation = traces_of(session.agent), session.conversation.get("id")
     if session.driver is not Driver.REGISTERED:
         return set()
-    marks = {(name, conversation) for name in telling.variables if conversation}
-    return marks | {(name, str(pid)) for name in telling.processes for pid, _ in session.facts.get("processes", ())}
+    marks = {(name, conversation) for name in traces.sessions if conversation}
+    return marks | {(name, str(pid)) for name in traces.pids for pid, _ in session.facts.get("processes", ())}
