@@ -33,17 +33,17 @@ _FORK = "fork"
 _GENERIC = "generic"
 _CAPTURED = 3_200
 _MARGIN = 200
+_WORDS = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook that came: whose, what it said, and the process that said it."""
+    """One hook that came: whose, what it said, and who said it; the caller's process is the hook's."""
 
     session: str
     hooks: Hooks
     told: Told
     caller: Caller
-    pid: int = 0
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Hearing:
             return ""
         memory = self._memory(hook.session)
         async with memory.lock:
-            began = (proc.start_of(hook.pid) if hook.pid else None) or memory.began
+            began = (proc.start_of(hook.caller.pid) if hook.caller.pid else None) or memory.began
             if began < memory.began:
                 return ""  # a newer one has been heard
             memory.began = began
@@ -131,7 +131,7 @@ class Hearing:
     async def _recognise(self, hook: Hook, lamp: Lamp) -> None:
         """What was started as a shell that became the agent is listed as the agent."""
         main = lamp.session.main
-        program = recognise(_words(main.pid)) if main and lamp.session.agent == _GENERIC else None
+        program = recognise(proc.words_of(main.pid, _WORDS)) if main and lamp.session.agent == _GENERIC else None
         if program is None or program.name != hook.hooks.agent:
             return
 
@@ -150,7 +150,7 @@ class Hearing:
     def _own(self, hook: Hook) -> Lamp | None:
         """The living session, unless the hook is of another agent that runs in it."""
         lamp = self.fleet.lamps.get(hook.session)
-        if lamp is None or lamp.session.state is not State.RUNNING or _is_nested(lamp.session, hook.pid):
+        if lamp is None or lamp.session.state is not State.RUNNING or _is_nested(lamp.session, hook.caller.pid):
             return None
         return lamp
 
@@ -229,16 +229,8 @@ def _is_nested(session: Session, pid: int) -> bool:
     for stat in proc.ancestors(pid) if pid else ():
         if session.shim and stat.key == (session.shim.pid, session.shim.start):
             break
-        before, inside = inside, recognise(_words(stat.pid)) is not None
+        before, inside = inside, recognise(proc.words_of(stat.pid, _WORDS)) is not None
         agents += inside and not before
         if session.main and stat.key == (session.main.pid, session.main.start):
             break
     return agents > 1
-
-
-def _words(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read(8192).decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return []

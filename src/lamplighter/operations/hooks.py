@@ -20,7 +20,6 @@ _LONGEST = 4 << 20
 class HookWord(Request):
     agent: str = Field(min_length=1, max_length=40, description="whose hook it is")
     said: str = Field(default="", max_length=_LONGEST, description="what it read on standard input, in hexadecimal")
-    pid: int = Field(default=0, ge=0, le=1 << 30, description="the process that the hook is")
 
 
 class AgentEvent(HookWord):
@@ -79,7 +78,7 @@ def _hook(call: Call, request: HookWord) -> Hook | None:
     told = hooks.read(_document(request.said))
     if call.caller.session is None:
         return None
-    return Hook(call.caller.session, hooks, told, call.caller, request.pid)
+    return Hook(call.caller.session, hooks, told, call.caller)
 
 
 def _document(said: str) -> dict[str, Any]:

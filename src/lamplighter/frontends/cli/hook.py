@@ -53,7 +53,7 @@ def _tell(agent: str, event: str, until: float) -> None:
     told = "" if event == "stop" else f'"event":"{event}",'
     # Hexadecimal needs no escaping, whatever was said; and the agent's name is one that the shell has given us.
     named = "".join(letter for letter in agent if letter.isalnum() or letter in "-_")
-    arguments = f'{{{told}"agent":"{named}","pid":{os.getpid()},"said":"{said}"}}'
+    arguments = f'{{{told}"agent":"{named}","said":"{said}"}}'
     request = f'{{"id":1,"op":"{operation}","key":"{os.urandom(16).hex()}","args":{arguments}}}\n'
     connection.sendall(request.encode())
     answer = b""
