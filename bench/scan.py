@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
 from lamplighter.holder import proc
-from lamplighter.lifecycle.scanning import survey
+from lamplighter.lifecycle.scan.scanning import survey
 from lamplighter.testing.processes import end_marked, marked, wait_until
 
 _UP_SECONDS = 120.0

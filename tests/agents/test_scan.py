@@ -13,7 +13,7 @@ import pytest
 
 from lamplighter.agents import recognise
 from lamplighter.holder import proc
-from lamplighter.lifecycle.census import words_of
+from lamplighter.lifecycle.scan.census import words_of
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.model import Gate, Hang, Run, Say
 from lamplighter.testing.processes import Process, alive, touched, wait_until

@@ -16,7 +16,7 @@ import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.holder import proc
-from lamplighter.lifecycle.ends import Ends
+from lamplighter.lifecycle.scan.ends import Ends
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.leaving import Player, Thing, claude_entry, playing, server, sleeper

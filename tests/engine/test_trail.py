@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lamplighter.holder import proc
-from lamplighter.lifecycle.trail import TracedTree, Trail
+from lamplighter.lifecycle.foreign.trail import TracedTree, Trail
 from lamplighter.testing.processes import inspect, wait_until
 
 

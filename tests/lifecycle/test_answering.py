@@ -12,8 +12,8 @@ import pytest
 
 from lamplighter.domain.record import NO_EVIDENCE, CitedFile, Evidence
 from lamplighter.errors import InputError
-from lamplighter.lifecycle import evidence
-from lamplighter.lifecycle.answering import answered
+from lamplighter.lifecycle.continuity import evidence
+from lamplighter.lifecycle.continuity.answering import answered
 from lamplighter.testing.processes import wait_until
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.errors import Code, LampError
-from lamplighter.lifecycle.boot_folders import BootFolders
+from lamplighter.lifecycle.continuity.boot_folders import BootFolders
 from lamplighter.settings import load_settings
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from lamplighter.domain.record import NO_EVIDENCE, CitedFile, Evidence
 from lamplighter.errors import InputError
-from lamplighter.lifecycle import evidence as module
-from lamplighter.lifecycle.evidence import MOST_FILES, cite, cite_all, given, stale, stale_all
-from lamplighter.lifecycle.regular_files import LARGEST, fingerprint
+from lamplighter.lifecycle.continuity import evidence as module
+from lamplighter.lifecycle.continuity.evidence import MOST_FILES, cite, cite_all, given, stale, stale_all
+from lamplighter.lifecycle.continuity.regular_files import LARGEST, fingerprint
 from lamplighter.testing.repository import Repository, git_that_hangs
 
 

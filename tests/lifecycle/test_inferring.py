@@ -13,8 +13,8 @@ from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How
 from lamplighter.domain.limits import breach_words
 from lamplighter.domain.record import LONGEST, RecordType
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.lifecycle.inferring import infer, last_lines, plain, why
-from lamplighter.lifecycle.repository import Changes, Commit
+from lamplighter.lifecycle.continuity.inferring import infer, last_lines, plain, why
+from lamplighter.lifecycle.continuity.repository import Changes, Commit
 
 SESSION = Session(
     "s1", "one", Kind.TASK, Driver.TERMINAL, "operator", ("claude",), "/w", 100.0, "boot", started_at=100.5

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.lifecycle.repositories import Repositories
-from lamplighter.lifecycle.repository import Head
+from lamplighter.lifecycle.continuity.repositories import Repositories
+from lamplighter.lifecycle.continuity.repository import Head
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.repository import Repository, counting_git, git_that_hangs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.lifecycle.repository import MOST_COMMITS, MOST_FILES, Head, changes, head
+from lamplighter.lifecycle.continuity.repository import MOST_COMMITS, MOST_FILES, Head, changes, head
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.repository import ENVIRONMENT, Repository, git_that_hangs
 

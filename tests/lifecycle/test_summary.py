@@ -9,8 +9,8 @@ from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.record import Source
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.lifecycle.repository import Changes, Commit
-from lamplighter.lifecycle.summary import as_text, summarise
+from lamplighter.lifecycle.continuity.repository import Changes, Commit
+from lamplighter.lifecycle.continuity.summary import as_text, summarise
 
 SESSION = Session(
     "s1", "one", Kind.TASK, Driver.TERMINAL, "operator", ("claude",), "/w", 100.0, "boot", started_at=100.5

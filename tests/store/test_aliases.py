@@ -9,7 +9,7 @@ import pytest
 
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, ConflictError
-from lamplighter.lifecycle.conversations import begin
+from lamplighter.lifecycle.dialogue.conversations import begin
 from lamplighter.store import aliases, sessions
 from lamplighter.store.migrations import migrate
 

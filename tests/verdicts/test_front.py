@@ -11,7 +11,7 @@ import pytest
 
 from lamplighter.domain.verdict import Rest
 from lamplighter.holder import proc
-from lamplighter.lifecycle import front
+from lamplighter.lifecycle.sight import front
 from lamplighter.testing.processes import wait_until
 
 

@@ -6,9 +6,9 @@ import sys
 
 from lamplighter.domain.verdict import Rest
 from lamplighter.holder import proc
-from lamplighter.lifecycle.front import Front
-from lamplighter.lifecycle.gauge import Measure
-from lamplighter.lifecycle.tracks import Track, restored
+from lamplighter.lifecycle.sight.front import Front
+from lamplighter.lifecycle.sight.gauge import Measure
+from lamplighter.lifecycle.sight.tracks import Track, restored
 from lamplighter.testing import players
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import engine

@@ -21,11 +21,11 @@ from lamplighter.holder.cgroup import own_path
 from lamplighter.holder.sparing import SPARED
 from lamplighter.holder.tree import MARK
 from lamplighter.holder.wire import peer_of
-from lamplighter.lifecycle import own_servers
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.foreign.registration import Registration
+from lamplighter.lifecycle.foreign.strangers import agents_among
 from lamplighter.lifecycle.keeping import Keeping
-from lamplighter.lifecycle.registration import Registration
-from lamplighter.lifecycle.strangers import agents_among
+from lamplighter.lifecycle.tmux import own_servers
 from lamplighter.line import RefusedError
 
 _SO_PEERPIDFD = 77

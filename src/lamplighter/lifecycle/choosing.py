@@ -12,7 +12,7 @@ from lamplighter.domain.selection import Seen, Selection, suggestion
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.judgement import Assessment, Judgement
+from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
 from lamplighter.store import sessions
 
 _MOST_ENDED = 100_000

@@ -36,10 +36,10 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, MissingError, UnavailableError
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.judgement import Assessment, Judgement
-from lamplighter.lifecycle.leaks import Leaks, still
 from lamplighter.lifecycle.persistence import persist
-from lamplighter.lifecycle.scanning import Survey
+from lamplighter.lifecycle.scan.leaks import Leaks, still
+from lamplighter.lifecycle.scan.scanning import Survey
+from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.store import events, plans, sessions

@@ -19,11 +19,11 @@ from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, KiroSession, Tu
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.acp.journal import spoken
+from lamplighter.lifecycle.dialogue.transcription import Said, transcribe
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.patrol import PATROL
+from lamplighter.lifecycle.sight.patrol import PATROL
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
-from lamplighter.lifecycle.transcription import Said, transcribe
 from lamplighter.store import events, kiro, sessions
 
 log = logging.getLogger(__name__)

@@ -29,15 +29,15 @@ from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, 
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.births import is_born, was_born
-from lamplighter.lifecycle.conversations import begin, first_facts
+from lamplighter.lifecycle.continuity.projects import Project, Projects
+from lamplighter.lifecycle.continuity.repository import commit_of
+from lamplighter.lifecycle.continuity.succession import Legacy
+from lamplighter.lifecycle.dialogue.conversations import begin, first_facts
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.order import PACKET, TOLD, By, Order, Told
-from lamplighter.lifecycle.panes import Panes, intended
 from lamplighter.lifecycle.preconditions import USUAL_PATH, check_command, check_folder, find_program
-from lamplighter.lifecycle.projects import Project, Projects
-from lamplighter.lifecycle.repository import commit_of
-from lamplighter.lifecycle.succession import Legacy
+from lamplighter.lifecycle.tmux.panes import Panes, intended
 from lamplighter.line import BrokenError, Line, RefusedError
 from lamplighter.store import aliases, events, exchanges, sessions
 

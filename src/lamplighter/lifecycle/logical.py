@@ -21,10 +21,10 @@ from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import UnavailableError
+from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.launch import Launcher, name_taken
 from lamplighter.lifecycle.preconditions import check_folder
-from lamplighter.lifecycle.projects import Project
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.store import aliases, events, sessions
 

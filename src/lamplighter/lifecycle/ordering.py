@@ -16,12 +16,12 @@ from lamplighter.domain.manner import CONVERSATION, LAST, Manner, Way
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, MissingError
-from lamplighter.lifecycle import transcripts
-from lamplighter.lifecycle.conversations import occupied
+from lamplighter.lifecycle.continuity.succession import Succession
+from lamplighter.lifecycle.dialogue import transcripts
+from lamplighter.lifecycle.dialogue.conversations import occupied
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.order import Order
 from lamplighter.lifecycle.preconditions import check_command, find_program
-from lamplighter.lifecycle.succession import Succession
 from lamplighter.store import aliases
 
 _OWN_ID = re.compile(r"[^\s\x00-\x20\x7f-][^\s\x00-\x20\x7f]{0,199}")

@@ -25,13 +25,13 @@ from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.tree import Tree
-from lamplighter.lifecycle.farewell import Farewell
+from lamplighter.lifecycle.continuity.farewell import Farewell
+from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.handing import Prepared
-from lamplighter.lifecycle.leaving import Leaving
-from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.persistence import persist
+from lamplighter.lifecycle.talk.leaving import Leaving
 from lamplighter.lifecycle.tasks import Tasks, until
+from lamplighter.lifecycle.tmux.panes import Panes
 from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)

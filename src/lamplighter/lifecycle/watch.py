@@ -20,13 +20,13 @@ from lamplighter.domain.states import State
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, proc
 from lamplighter.holder.files import read_json
-from lamplighter.lifecycle.farewell import Farewell
+from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.launch import Launcher, holding_spec
-from lamplighter.lifecycle.panes import Panes
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.tmux.panes import Panes
 from lamplighter.line import Line, RefusedError
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
 from lamplighter.domain.redaction import redact
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.handing import Prepared
+from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import Request, Result, operation

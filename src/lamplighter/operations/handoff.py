@@ -12,7 +12,7 @@ from lamplighter.domain.record import LONGEST, Source
 from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.handing import Prepared
+from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, operation
 from lamplighter.operations.views import HandoffView

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lamplighter.agents.transcript import READERS
 from lamplighter.domain.session import Session
-from lamplighter.lifecycle.history import Record, spoken
+from lamplighter.lifecycle.talk.history import Record, spoken
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import moment

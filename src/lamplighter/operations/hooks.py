@@ -10,7 +10,7 @@ from pydantic import Field
 from lamplighter.agents import hooks as known
 from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.hearing import Hook
+from lamplighter.lifecycle.dialogue.hearing import Hook
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
 

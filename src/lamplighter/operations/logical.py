@@ -21,8 +21,8 @@ from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.succession import policy_of
 from lamplighter.errors import Code, InputError, MissingError
+from lamplighter.lifecycle.continuity.resuming import is_own
 from lamplighter.lifecycle.logical import Announcement
-from lamplighter.lifecycle.resuming import is_own
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import EndSession, end_session
 from lamplighter.operations.operation import Request, Result, operation

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from lamplighter.domain.ingredients import Before
 from lamplighter.domain.packet import BUDGET, LARGEST
-from lamplighter.lifecycle.packing import Packed
+from lamplighter.lifecycle.continuity.packing import Packed
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import moment

@@ -11,10 +11,10 @@ from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
 from lamplighter.holder import proc
 from lamplighter.lifecycle.choosing import Choosing
+from lamplighter.lifecycle.dialogue.usage import Usage
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.judgement import Assessment, Judgement
-from lamplighter.lifecycle.multiplexers import HandMade, Multiplexers
-from lamplighter.lifecycle.usage import Usage
+from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
+from lamplighter.lifecycle.tmux.multiplexers import HandMade, Multiplexers
 from lamplighter.operations.views import (
     CertificateView,
     EndingView,

@@ -7,7 +7,7 @@ import asyncio
 from pydantic import Field
 
 from lamplighter.domain.record import Record
-from lamplighter.lifecycle.gathering import stale
+from lamplighter.lifecycle.continuity.gathering import stale
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Result
 from lamplighter.operations.views import moment

@@ -13,8 +13,8 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.record import LONGEST, RecordState, RecordType, Source
 from lamplighter.domain.wording import query, storable
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.memory import Item, Nature
-from lamplighter.lifecycle.projects import Project
+from lamplighter.lifecycle.continuity.memory import Item, Nature
+from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.record_views import FoundSession, RecordView, project_names, view_records, view_sessions

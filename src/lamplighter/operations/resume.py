@@ -13,7 +13,7 @@ from lamplighter.domain.record import Record, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, InputError
-from lamplighter.lifecycle.resuming import Wanted
+from lamplighter.lifecycle.continuity.resuming import Wanted
 from lamplighter.operations.call import Call
 from lamplighter.operations.logical import LogicalView, find_logical, view_of
 from lamplighter.operations.operation import Request, Result, operation

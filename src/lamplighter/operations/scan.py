@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.drivers.tmux_server import Pane
-from lamplighter.lifecycle.scanning import Survey, Unmanaged
+from lamplighter.lifecycle.scan.scanning import Survey, Unmanaged
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Result, operation
 from lamplighter.operations.views import moment

@@ -11,10 +11,10 @@ from lamplighter.domain.limits import choose
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, InputError
+from lamplighter.lifecycle.continuity.succession import Legacy
 from lamplighter.lifecycle.launch import Launch
 from lamplighter.lifecycle.order import PACKET, TOLD, By, Order
 from lamplighter.lifecycle.ordering import Wish
-from lamplighter.lifecycle.succession import Legacy
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.speaking import speaking

@@ -9,7 +9,7 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, ConflictError, LampError, MissingError, UnavailableError
-from lamplighter.lifecycle.tmux_names import Named
+from lamplighter.lifecycle.tmux.tmux_names import Named
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.store import sessions

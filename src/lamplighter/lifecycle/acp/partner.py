@@ -25,7 +25,7 @@ from lamplighter.lifecycle.acp.journal import Journal
 from lamplighter.lifecycle.acp.step import Ask, Step
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.persistence import persist
-from lamplighter.lifecycle.reading import Reading
+from lamplighter.lifecycle.talk.reading import Reading
 from lamplighter.line import BrokenError, RefusedError
 from lamplighter.store import approvals, events, exchanges
 

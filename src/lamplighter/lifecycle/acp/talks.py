@@ -21,12 +21,12 @@ from lamplighter.domain.verdict import Verdict
 from lamplighter.drivers import driver_for
 from lamplighter.errors import Code, ConflictError, InputError, LampError
 from lamplighter.lifecycle.acp.journal import Journal, tail
-from lamplighter.lifecycle.conversations import Conversations
+from lamplighter.lifecycle.dialogue.conversations import Conversations
+from lamplighter.lifecycle.dialogue.replies import Reply
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.persistence import persist
-from lamplighter.lifecycle.reading import Reading
-from lamplighter.lifecycle.replies import Reply
-from lamplighter.lifecycle.speech import first_of
+from lamplighter.lifecycle.talk.reading import Reading
+from lamplighter.lifecycle.talk.speech import first_of
 from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.line import RefusedError
 from lamplighter.store import exchanges

@@ -11,7 +11,7 @@ from lamplighter.errors import Code, LampError, MissingError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.seeing import detailed
 from lamplighter.frontends.mcp.resources import Resource
-from lamplighter.lifecycle.speech import first_of
+from lamplighter.lifecycle.talk.speech import first_of
 
 if TYPE_CHECKING:
     from lamplighter.app import App

@@ -12,7 +12,7 @@ from lamplighter.drivers.tmux_windows import Window, capture, find_windows
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer
 from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, Nameless, TmuxTool, server_of
-from lamplighter.lifecycle.tmux_names import does_not_exist, says, silent
+from lamplighter.lifecycle.tmux.tmux_names import does_not_exist, says, silent
 from lamplighter.operations.operation import Result
 
 _SHOWN = 20

@@ -1,0 +1,90 @@
+"""The boot report: the packet, and beside it who the session is told to be and what the last transcript said.
+
+Knows how the parts are put together; what may be read is `boot_folders`'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from lamplighter.agents.transcript import Transcript
+from lamplighter.domain.capture import quoted
+from lamplighter.domain.packet import BUDGET
+from lamplighter.domain.permission import Caller
+from lamplighter.domain.quoting import one_line, shortened
+from lamplighter.domain.redaction import redact
+from lamplighter.errors import ForbiddenError
+from lamplighter.lifecycle.continuity.boot_folders import BootFolders
+from lamplighter.lifecycle.continuity.packing import Packed, Packing
+from lamplighter.lifecycle.fleet import Fleet
+
+IDENTITY = 16_000
+"""Bytes of the identity file that are shown."""
+_SAID = 600
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Report:
+    text: str
+    packed: Packed
+    receipt_kept: bool
+
+
+class Booting:
+    def __init__(self, fleet: Fleet, packing: Packing) -> None:
+        self.fleet = fleet
+        self.packing = packing
+
+    async def report(
+        self, caller: Caller, identity: str | None, transcripts: str | None, project: str | None, folder: str | None
+    ) -> Report:
+        """Paths are refused before anything else is done."""
+        allowed = BootFolders(self.fleet.settings.boot_folders, folder)
+        try:
+            parts = await asyncio.to_thread(_read, allowed, identity, transcripts)
+        except ForbiddenError:
+            await self.fleet.note_if_possible(None, caller, "refused", act="read outside boot_folders")
+            raise
+        packed, kept = await self.packing.deliver(
+            caller, session=None, project=project, folder=folder, budget=BUDGET, query=None
+        )
+        return Report("\n".join([packed.text.rstrip("\n"), *parts]) + "\n", packed, kept)
+
+
+def _read(allowed: BootFolders, identity: str | None, transcripts: str | None) -> list[str]:
+    parts: list[str] = []
+    if identity is not None:
+        parts += _identity(allowed, identity)
+    if transcripts is not None:
+        newest = allowed.newest_transcript(transcripts)
+        parts += _transcript(*newest) if newest else ["", "## Newest transcript", "There is none in that folder."]
+    return parts
+
+
+def _identity(allowed: BootFolders, path: str) -> list[str]:
+    found = allowed.read_file(path, IDENTITY)
+    lines = ["", f"## Identity, from {one_line(path)[:200]}", *quoted(redact(found.text).text)]
+    if found.size > IDENTITY:
+        lines.append(f"Cut: the first {IDENTITY} bytes of {found.size}.")
+    return lines
+
+
+def _transcript(name: str, said: Transcript) -> list[str]:
+    least = "at least " if said.at_least else ""
+    counts = ", ".join(f"{count} {role}" for role, count in said.messages.items())
+    lines = ["", f"## Newest transcript, {one_line(name)[:200]} ({said.agent})", f"Messages: {least}{counts or 'none'}"]
+    for title, text in (
+        ("Last request", said.last_request),
+        ("Last answer", said.last_answer),
+        ("At work at", said.running),
+    ):
+        if text:
+            lines += [f"{title}:", *quoted(shortened(redact(text).text, _SAID))]
+    for title, items in (("Open to-dos", said.todos), ("Files touched", said.files)):
+        if items:
+            shown = [f"| - {shortened(one_line(redact(item).text), _SAID)}" for item in items[:_SHOWN]]
+            more = [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+            lines += [f"{title} ({len(items)}):", *shown, *more]
+    return lines

@@ -1,0 +1,261 @@
+"""The last account of a session: its summary, and the hand-off that is inferred when nobody wrote one.
+
+Everything is gathered before the transaction that ends the session and written in it, so that no session ends without. What
+cannot be had (a repository that hangs, a log that is gone) is left out; it never keeps an end from being recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from lamplighter.agents.transcript import Transcript
+from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
+from lamplighter.domain.handoff import Handoff
+from lamplighter.domain.permission import DAEMON
+from lamplighter.domain.record import NO_EVIDENCE, Source
+from lamplighter.domain.redaction import redact_document
+from lamplighter.domain.session import Driver, Session
+from lamplighter.lifecycle.acp.journal import tail
+from lamplighter.lifecycle.continuity.answering import answered
+from lamplighter.lifecycle.continuity.handing import Handing, Prepared
+from lamplighter.lifecycle.continuity.inferring import MOST_LINES, infer
+from lamplighter.lifecycle.continuity.projects import Project, identity_of
+from lamplighter.lifecycle.continuity.repositories import Repositories
+from lamplighter.lifecycle.continuity.repository import Changes
+from lamplighter.lifecycle.continuity.summary import as_text, summarise
+from lamplighter.lifecycle.dialogue import transcripts
+from lamplighter.lifecycle.dialogue.following import Following
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.persistence import persist
+from lamplighter.lifecycle.talk.reading import Reading
+from lamplighter.store import handoffs, recall
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+_SECONDS = 5.0
+_MOST_TRIES = 5
+
+
+class _OvertakenError(Exception):
+    """Something was handed over after the account was made up."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What is written with a session's end. `known`: the hand-offs that it takes account of, None when that does not matter."""
+
+    handing: Handing
+    session: str
+    summary: dict[str, Any]
+    inferred: Prepared | None
+    known: frozenset[str] | None = None
+
+    def write(self, db: sqlite3.Connection) -> None:
+        if self.known is not None and self.known != _ids(handoffs.of_session(db, self.session)):
+            raise _OvertakenError(self.session)
+        if self.inferred is not None:
+            self.handing.write(db, self.inferred)
+        left = [handoff.summary for handoff in handoffs.of_session(db, self.session) if handoff.summary]
+        recall.keep_summary(db, self.session, "\n".join([*left, as_text(self.summary)]))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What could be found of a session."""
+
+    transcript: Transcript | None
+    changes: Changes | None
+    screen: list[str]
+
+
+class Farewell:
+    def __init__(self, fleet: Fleet, reading: Reading) -> None:
+        self.fleet = fleet
+        self.reading = reading
+        self.handing = Handing(fleet)
+        self.repositories = Repositories(fleet.settings.home.run)
+        self.following: Following | None = None  # once there is one: it knows which conversation an agent was in last
+
+    async def part(
+        self,
+        session: Session,
+        ending: Ending,
+        usage: Mapping[str, Any],
+        save: Callable[[dict[str, Any], Callable[[sqlite3.Connection], None] | None], Awaitable[None]],
+    ) -> None:
+        """Have the end saved with its summary and, in the same transaction, the last account. What is handed over while that is
+        made up is in it too. A fault costs the account, never the record of the end."""
+        given = await self._given(session)
+        seen = await self._look(session, ending.at, given)
+        for _ in range(_MOST_TRIES):
+            parting = await self._prepared(session, ending, given, seen, usage)
+            try:
+                return await save(parting.summary, parting.write)
+            except _OvertakenError:
+                given = await self._given(session)
+            except Exception:
+                log.exception("%s: its last account cannot be kept", session.id)
+                break
+        bare = self._bare(session, ending, given)
+        try:
+            await save(bare.summary, replace(bare, known=None).write)
+        except Exception:
+            log.exception("%s: its end is recorded without a hand-off", session.id)
+            await save(bare.summary, None)
+
+    async def _prepared(
+        self, session: Session, ending: Ending, given: list[Handoff], seen: _Seen, usage: Mapping[str, Any]
+    ) -> Parting:
+        try:
+            return await self._parting(session, ending, given, seen, usage)
+        except Exception:
+            log.exception("%s: its last account says only how it ended", session.id)
+            return self._bare(session, ending, given)
+
+    async def _parting(
+        self, session: Session, ending: Ending, given: list[Handoff], seen: _Seen, usage: Mapping[str, Any]
+    ) -> Parting:
+        inferred = None if _was_told(given) else await self._infer(session, ending, seen)
+        summary = await self._summary(session, ending, given, inferred, seen, usage)
+        return Parting(self.handing, session.id, summary, inferred, _ids(given))
+
+    def _bare(self, session: Session, ending: Ending, given: list[Handoff]) -> Parting:
+        """With nothing in it that would have to be looked through for secrets."""
+        draft, basis = infer(session, replace(ending, reason=""))
+        project = Project(session.project_id or session.cwd, session.project)
+        evidence = tuple(NO_EVIDENCE for _ in draft.items())
+        inferred = Prepared(draft, session, project, DAEMON, Source.INFERRED, True, basis, evidence, 0, 0)
+        summary = summarise(session, replace(ending, reason=""), handoff=_together(given, inferred))
+        return Parting(self.handing, session.id, summary, None if _was_told(given) else inferred, _ids(given))
+
+    async def provisional(self, session: Session) -> dict[str, Any]:
+        """So far, for one that ends itself and will not be there to hear the rest."""
+        intent = session.intent
+        assert intent is not None
+        nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
+        ending = Ending(self.fleet.clock.now(), intent.by, intent.reason, How.ASKED, None, nothing)
+        given = await self._given(session)
+        seen = await self._look(session, ending.at, given)
+        return await self._summary(session, ending, given, None, seen, {})
+
+    async def _given(self, session: Session) -> list[Handoff]:
+        def find() -> Awaitable[list[Handoff]]:
+            return self.fleet.store.get(lambda db: handoffs.of_session(db, session.id))
+
+        return await persist(find, f"what {session.id} handed over")
+
+    async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
+        named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
+        if self.following is not None:
+            session = await self._patiently(self.following.follow(session, 0.0), session, session)
+        said, changes, screen = await asyncio.gather(
+            self._patiently(transcripts.of_session(session, until, named), session, None),
+            self._patiently(self._changes(session), session, None),
+            self._patiently(self._last_lines(session), session, cast("list[str]", [])),
+        )
+        return _Seen(said, changes, screen)
+
+    async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
+        draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)
+        project = await asyncio.to_thread(_project, session)
+        return await self.handing.prepare(draft, session, project, DAEMON, Source.INFERRED, ending=True, basis=basis)
+
+    async def _summary(
+        self,
+        session: Session,
+        ending: Ending,
+        given: list[Handoff],
+        inferred: Prepared | None,
+        seen: _Seen,
+        usage: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        summary = summarise(
+            session,
+            ending,
+            handoff=_together(given, inferred),
+            transcript=seen.transcript,
+            changes=seen.changes,
+            screen=seen.screen,
+            cpu=usage.get("cpu"),
+            memory=usage.get("memory"),
+        )
+        return cast("dict[str, Any]", await asyncio.to_thread(redact_document, summary))
+
+    async def _changes(self, session: Session) -> Changes | None:
+        """Only of one that was there when it started: what was changed before it is not its work."""
+        head = session.facts.get("head")
+        if head is None:
+            return None
+        return await self.repositories.changes(session.cwd, head, started_at=session.created_at)
+
+    async def _last_lines(self, session: Session) -> list[str]:
+        """What its screen shows; of one without a terminal, the end of what it printed."""
+        if session.shim is None:
+            return []
+        if session.driver is Driver.ACP:
+            text = tail(self.fleet.folder(session.id), MOST_LINES)
+        elif session.driver is Driver.HEADLESS:
+            text = (await self.reading.output(session, MOST_LINES, None, 1 << 16))["text"]
+        else:
+            text = (await self.reading.screen(session, "screen", None))["text"]
+        return text.splitlines()
+
+    async def _patiently(self, work: Awaitable[T], session: Session, otherwise: T) -> T:
+        """What takes too long or fails is left out, and the log says so: an end is recorded in any case."""
+        try:
+            return await asyncio.wait_for(work, _SECONDS)
+        except Exception:
+            log.exception("%s: a part of its last account is left out", session.id)
+            return otherwise
+
+
+def _project(session: Session) -> Project:
+    """Also of one from before projects were told apart, whatever has become of its folder."""
+    if session.project_id is None:
+        with contextlib.suppress(TimeoutError):
+            return answered(session.cwd, lambda: identity_of(session.cwd), _SECONDS)
+    return Project(session.project_id or session.cwd, session.project)
+
+
+def _ids(given: list[Handoff]) -> frozenset[str]:
+    return frozenset(handoff.id for handoff in given)
+
+
+def _was_told(given: list[Handoff]) -> bool:
+    """Whether somebody said at its end what it leaves."""
+    return any(handoff.ending and handoff.records for handoff in given)
+
+
+def _together(given: list[Handoff], inferred: Prepared | None) -> Handoff | None:
+    """All that was handed over, as if at once."""
+    said = [handoff for handoff in given if not handoff.inferred]
+    if not said:
+        notes = len(inferred.draft.items()) if inferred else 0
+        if inferred is None or not notes:
+            return None
+        return Handoff(
+            "",
+            inferred.session.id,
+            None,
+            0.0,
+            DAEMON.name,
+            Source.INFERRED,
+            "",
+            stored={inferred.draft.items()[0][0]: notes},
+        )
+    stored = Counter[str]()
+    for handoff in said:
+        stored.update(handoff.stored)
+    return replace(
+        said[-1],
+        stored=dict(stored),
+        resolved=tuple({loop for handoff in said for loop in handoff.resolved}),
+        dropped=tuple({loop for handoff in said for loop in handoff.dropped}),
+    )

@@ -1,0 +1,222 @@
+"""Going on from a logical session: which one an agent means, whether its policy lets it, and the one who does.
+
+A living session is gone on with as it is. One that has ended never lives again: a successor is a new session, one at most. Its
+start, the claim on what it goes on from and the use of a recovery token are one transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, replace
+
+from lamplighter.domain.handoff import Policy
+from lamplighter.domain.permission import Caller, Rank, related
+from lamplighter.domain.recovery import LIFETIME, Recovery
+from lamplighter.domain.session import Session
+from lamplighter.domain.succession import inheritance, policy_of
+from lamplighter.domain.token import digest_of, make_secret
+from lamplighter.errors import Code, ConflictError, ForbiddenError, MissingError
+from lamplighter.lifecycle.continuity.packing import Packing
+from lamplighter.lifecycle.continuity.succession import Legacy
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.logical import Also, Announcement, Logical
+from lamplighter.store import aliases, handoffs, recovery, sessions
+
+_DAY = 86400.0
+_MOST = 1000  # of an agent's sessions that are looked at, the newest
+_KEPT_SECONDS = 7 * _DAY
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Who wants to go on: an agent by its id in a namespace, with the secret of a recovery token where it is not its own."""
+
+    namespace: str
+    agent: str
+    secret: str | None = None
+    days: float = 30.0
+    cwd: str | None = None
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """`waiting` are others of the agent that a successor is required for; `packet` is what a new successor starts from."""
+
+    session: Session
+    predecessor: Session | None
+    waiting: list[str]
+    packet: str = ""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    session: Session
+    policy: Policy
+    successor: str | None
+
+    @property
+    def open(self) -> bool:
+        """Whether somebody may go on from it."""
+        return self.successor is None and self.policy is not Policy.CLOSED
+
+
+def is_own(caller: Caller, session: Session) -> bool:
+    return caller.rank is Rank.OPERATOR or related(caller, session, session.line)
+
+
+class Resuming:
+    def __init__(self, fleet: Fleet, logical: Logical, packing: Packing) -> None:
+        self.fleet = fleet
+        self.logical = logical
+        self.packing = packing
+
+    # -- tokens
+
+    async def issue(self, session: Session, agent: str) -> tuple[str, float] | None:
+        """A secret for whoever is to go on from it, and until when it is good; None when nobody may."""
+        now, secret = self.fleet.clock.now(), make_secret()
+        made = Recovery(digest_of(secret), session.id, agent, now, now + LIFETIME)
+
+        def write(db: sqlite3.Connection) -> bool:
+            if not _candidate(db, session).open:
+                return False
+            recovery.insert(db, made)
+            return True
+
+        return (secret, made.expires_at) if await self.fleet.store.write(write) else None
+
+    async def forget_old(self) -> None:
+        before = self.fleet.clock.now() - _KEPT_SECONDS
+        await self.fleet.store.write(lambda db: recovery.forget_before(db, before))
+
+    # -- going on
+
+    async def resume(self, wanted: Wanted, caller: Caller, key: str, *, repeated: bool) -> Resumed:
+        """The living one, its lease renewed; else the successor of the last that may have one."""
+        again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
+        if again is not None:
+            return await self._retold(await self.fleet.now(again), wanted, caller)
+        if wanted.secret is not None:
+            return await self._recover(wanted, wanted.secret, caller, key)
+        while True:
+            found = await self._find(wanted, caller)
+            if found.session.alive:
+                if await self.logical.speak(found.session, caller, "resumed") is not None:
+                    return await self._resumed(await self.fleet.now(found.session), wanted, caller)
+                await self._until_ended(found.session)
+                continue
+            try:
+                return await self._succeed(found.session, wanted, caller, key, None)
+            except ConflictError as error:  # somebody went on from it meanwhile, and that one may be the caller's own
+                if error.code is not Code.SUCCEEDED:
+                    raise
+
+    async def _until_ended(self, session: Session) -> None:
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is not None:
+            await lamp.ended.wait()
+
+    async def _recover(self, wanted: Wanted, secret: str, caller: Caller, key: str) -> Resumed:
+        digest, now = digest_of(secret), self.fleet.clock.now()
+        # What can be timed is the look-up of a hash, of which nobody can choose the beginning.
+        found = await self.fleet.store.get(lambda db: recovery.get(db, digest))
+        problem = found.problem(wanted.agent, now) if found else "is not known"
+        session = await self.fleet.store.get(lambda db: sessions.get(db, found.session)) if found else None
+        if problem is not None or session is None:
+            await self.fleet.note_if_possible(None, caller, "refused", act="resume", why=f"its token {problem}")
+            raise _bad_token(problem or "is not known")
+
+        def use(db: sqlite3.Connection) -> None:
+            if not recovery.use(db, digest, now, caller.name):
+                raise _bad_token("was used already, and each is good for one use")
+
+        return await self._succeed(session, wanted, caller, key, use)
+
+    async def _succeed(self, before: Session, wanted: Wanted, caller: Caller, key: str, also: Also | None) -> Resumed:
+        packed = await self.packing.pack(caller, predecessor=before)
+        legacy = Legacy(before, packed, tuple(inheritance(before)) if is_own(caller, before) else (), force=False)
+
+        def claim(db: sqlite3.Connection, session: str) -> None:
+            if also is not None:
+                also(db)
+            legacy.claim(db, session)
+
+        announced = Announcement(
+            name=before.name,
+            kind=before.kind,
+            agent=before.agent,
+            cwd=wanted.cwd or before.cwd,
+            lease=before.lease.seconds if before.lease else None,
+            told={name: text for name, text in before.facts.get("told", {}).items() if name != "statement"},
+            shared={wanted.namespace: wanted.agent},
+            predecessor=before,
+            inherits=legacy.inherits,
+        )
+        made = await self.logical.start(announced, caller, key, repeated=False, claim=claim)
+        return replace(await self._resumed(made, wanted, caller), packet=packed.text)
+
+    async def _retold(self, session: Session, wanted: Wanted, caller: Caller) -> Resumed:
+        """It was begun before a crash, and its packet was never seen; the receipt of it is kept."""
+        found = await self._resumed(session, wanted, caller)
+        if found.predecessor is None:
+            return found
+        return replace(found, packet=(await self.packing.pack(caller, predecessor=found.predecessor)).text)
+
+    async def _resumed(self, session: Session, wanted: Wanted, caller: Caller) -> Resumed:
+        before = session.predecessor
+        predecessor = await self.fleet.store.get(lambda db: sessions.get(db, before)) if before else None
+        waiting = [
+            one.session.id
+            for one in await self._candidates(wanted, caller)
+            if one.policy is Policy.REQUIRED and one.open and not one.session.alive
+        ]
+        return Resumed(session, predecessor, waiting)
+
+    # -- finding
+
+    async def _find(self, wanted: Wanted, caller: Caller) -> _Candidate:
+        """The newest that lives; else the newest that may be gone on from."""
+        found = await self._candidates(wanted, caller)
+        since = self.fleet.clock.now() - wanted.days * _DAY
+        recent = [one for one in found if one.session.alive or (one.session.ended_at or 0.0) >= since]
+        chosen = next((one for one in recent if one.session.alive), None) or next(
+            (one for one in recent if one.open), None
+        )
+        if chosen is None:
+            raise _nothing(wanted, recent)
+        return chosen
+
+    async def _candidates(self, wanted: Wanted, caller: Caller) -> list[_Candidate]:
+        """The agent's sessions that are the caller's own, the newest first."""
+
+        def read(db: sqlite3.Connection) -> list[_Candidate]:
+            ids = aliases.sharing(db, wanted.namespace, wanted.agent, _MOST)
+            known = [one for one in (sessions.get(db, identifier) for identifier in ids) if one is not None]
+            return [_candidate(db, one) for one in known if is_own(caller, one)]
+
+        found = await self.fleet.store.read(read)
+        return [replace(one, session=await self.fleet.now(one.session)) for one in found]
+
+
+def _candidate(db: sqlite3.Connection, session: Session) -> _Candidate:
+    policy, after = policy_of(handoffs.of_session(db, session.id)), sessions.successor_of(db, session.id)
+    return _Candidate(session, policy, after.id if after else None)
+
+
+def _bad_token(problem: str) -> ForbiddenError:
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"this recovery token {problem}",
+        "whoever closed the session gets a new one by closing it again; or begin anew with lamp start",
+    )
+
+
+def _nothing(wanted: Wanted, closed: list[_Candidate]) -> MissingError:
+    why = "of yours" if not closed else "that anybody may go on from"
+    if closed and closed[0].policy is Policy.CLOSED:
+        hint = f"the last one, {closed[0].session.id}, was closed without a successor; begin anew with lamp start"
+    else:
+        hint = "what somebody else started needs its recovery_token; look further back, or begin anew with lamp start"
+    return MissingError(
+        Code.NOT_FOUND, f"{wanted.agent[:60]!a} has no session {why} in the last {wanted.days:g} days", hint
+    )

@@ -1,0 +1,87 @@
+"""Going on from a session: who came before, whether that may be, and the packet that the successor starts with.
+
+The claim is made in the transaction in which the successor's start is written down: of two who ask at once, one is told who has
+it. A start that fails takes its claim back. Knows sessions and hand-offs; the packet is `packing`'s.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from lamplighter.domain.permission import Act, Caller, Rank, check, related
+from lamplighter.domain.session import Session
+from lamplighter.domain.succession import check_succession, inheritance
+from lamplighter.errors import Code, ForbiddenError, MissingError
+from lamplighter.lifecycle.continuity.packing import Packed, Packing
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.store import handoffs, sessions
+
+LAST = "last"
+
+
+@dataclass(frozen=True)
+class Legacy:
+    """What a successor starts from."""
+
+    predecessor: Session
+    packed: Packed
+    inherits: tuple[str, ...]
+    force: bool
+
+    @property
+    def text(self) -> str:
+        return self.packed.text
+
+    def claim(self, db: sqlite3.Connection, session: str) -> None:
+        """In the transaction that writes down the start; raises when it may not be."""
+        if not self.force:
+            successor = sessions.successor_of(db, self.predecessor.id)
+            check_succession(self.predecessor, handoffs.of_session(db, self.predecessor.id), successor)
+        self.packed.keep_receipt(db, session)
+
+
+class Succession:
+    def __init__(self, fleet: Fleet, packing: Packing) -> None:
+        self.fleet = fleet
+        self.packing = packing
+
+    async def legacy(
+        self, word: str, project: str | None, caller: Caller, *, force: bool, budget: int | None, query: str | None
+    ) -> Legacy:
+        """What to go on from: a session by its name or id, or the last of the project; and whether that may be."""
+        predecessor = await self._find(word, project)
+        self.check_caller(caller, predecessor, force=force)
+        if not force:
+            left = await self.fleet.store.get(lambda db: handoffs.of_session(db, predecessor.id))
+            successor = await self.fleet.store.get(lambda db: sessions.successor_of(db, predecessor.id))
+            check_succession(predecessor, left, successor)
+        packed = await self.packing.pack(caller, predecessor=predecessor, budget=budget, query=query)
+        own = caller.rank is Rank.OPERATOR or related(caller, predecessor, predecessor.line)
+        return Legacy(predecessor, packed, tuple(inheritance(predecessor)) if own else (), force)
+
+    async def _find(self, word: str, project: str | None) -> Session:
+        if word != LAST:
+            return await self.fleet.find(word)
+        found = await self.fleet.store.read(lambda db: handoffs.last_session(db, project))
+        if found is None:
+            raise MissingError(
+                Code.NOT_FOUND,
+                "no session of this project has handed anything over yet",
+                "leave --from out; what this one hands over, the next can start from",
+            )
+        return await self.fleet.find(found)
+
+    def check_caller(self, caller: Caller, predecessor: Session, *, force: bool) -> None:
+        """An agent goes on from what is its own, and from what was done in the project that it is in."""
+        if force:
+            check(caller, Act.OVERRIDE, None, [])
+        if caller.rank is Rank.OPERATOR or related(caller, predecessor, predecessor.line):
+            return
+        lamp = self.fleet.lamps.get(caller.session or "")
+        if lamp is None or lamp.session.project_id is None or lamp.session.project_id != predecessor.project_id:
+            raise ForbiddenError(
+                Code.FORBIDDEN,
+                f"{caller.name} may not go on from {predecessor.name} ({predecessor.id}): it is another project's",
+                "an agent goes on from its own sessions and from those of its project; ask the operator",
+            )

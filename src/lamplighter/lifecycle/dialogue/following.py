@@ -1,0 +1,193 @@
+"""Which of its agent's conversations a living session is in now: learned from its process, its output and its agent's files.
+
+Told to `conversations`, which keeps it. Two agents at once in one folder are told apart by process, open file, what was asked
+first, and when each was started and typed to; where that does not tell, nothing is claimed. Knows no agent's format.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from lamplighter.agents.pages import announced
+from lamplighter.agents.transcript import READERS, Format, format_of
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, chosen
+from lamplighter.domain.session import Driver, Session
+from lamplighter.errors import LampError
+from lamplighter.holder.log_reader import LogReader
+from lamplighter.lifecycle.continuity.answering import answered
+from lamplighter.lifecycle.dialogue import transcripts
+from lamplighter.lifecycle.dialogue.conversations import Conversations
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.sight.gauge import Gauge
+
+log = logging.getLogger(__name__)
+FRESH = 0.5
+_SECONDS = 4.0
+_TREE_SECONDS = 5.0
+_HEAD = 64 << 10
+_SLACK = 2.0
+_AFTER_TYPING = 120.0
+_RIGHT_AFTER = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """Another living session of the same agent in the same folder. `typed`: when something was last typed to it."""
+
+    started: float
+    typed: float
+    conversations: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is known before the agent's files are looked at. `typed` is None where that cannot be known."""
+
+    form: Format
+    where: Where
+    rivals: tuple[_Rival, ...]
+    typed: float | None
+    log: str | None
+
+
+class Following:
+    def __init__(self, fleet: Fleet, gauge: Gauge, conversations: Conversations) -> None:
+        self.fleet = fleet
+        self.gauge = gauge
+        self.conversations = conversations
+        self._looks: dict[str, tuple[float, asyncio.Task[None]]] = {}
+
+    async def follow(self, session: Session, fresh: float = FRESH) -> Session:
+        """The session as it is once its conversation is known as of now, or of `fresh` seconds ago. Those who ask at the same
+        time share one look; a disk that does not answer is told in the log, and changes nothing."""
+        lamp = self.fleet.lamps.get(session.id)
+        if lamp is None or not _is_followed(lamp.session):
+            return lamp.session if lamp else session
+        at, task = self._looks.get(session.id, (float("-inf"), None))
+        now = self.fleet.clock.monotonic()
+        if task is None or (task.done() and now - at >= fresh):
+            task = asyncio.get_running_loop().create_task(self._look(lamp.session))
+            self._looks = {name: look for name, look in self._looks.items() if name in self.fleet.lamps}
+            self._looks[session.id] = (now, task)
+        await asyncio.shield(task)
+        return lamp.session
+
+    async def _look(self, session: Session) -> None:
+        try:
+            question = await self._question(session)
+            if question is None:
+                return
+            found = await asyncio.to_thread(answered, session.cwd, lambda: _answer(question), _SECONDS)
+            if found is not None:
+                await self.conversations.enter(session.id, found.conversation, path=found.path)
+        except (TimeoutError, LampError, OSError, ValueError) as error:
+            log.warning("%s: which conversation it is in is not known now: %s", session.id, error)
+
+    async def _question(self, session: Session) -> _Question | None:
+        form = format_of(session.agent)
+        if form is None:
+            return None
+        measure = (await self.gauge.measures(_TREE_SECONDS)).get(session.id)
+        where = transcripts.where(session, self.fleet.clock.now(), measure.processes if measure else ())
+        others = (lamp.session for lamp in self.fleet.lamps.values())
+        rivals = [
+            _Rival(
+                one.created_at,
+                self._typed(one) or 0.0,
+                frozenset(str(each.get("id")) for each in one.conversations),
+            )
+            for one in others
+            if one.agent == session.agent and one.id != session.id and one.cwd == session.cwd
+        ]
+        headless = session.driver is Driver.HEADLESS and session.shim is not None
+        folder = self.fleet.folder(session.id) if headless else None
+        return _Question(form, where, tuple(rivals), self._typed(session), folder)
+
+    def _typed(self, session: Session) -> float | None:
+        """None where somebody can type without our seeing it: in tmux, or at an agent that we did not start."""
+        reading = self.fleet.reading(session.id)
+        known = session.driver is not Driver.TMUX and not session.traced and reading is not None
+        return reading.last_input if known and reading else None
+
+
+def _is_followed(session: Session) -> bool:
+    """One without a terminal has one conversation."""
+    if session.agent not in READERS or not session.alive:
+        return False
+    return session.driver is not Driver.HEADLESS or not session.conversation.get("path")
+
+
+# -- in a thread
+
+
+def _answer(question: _Question) -> Seen | None:
+    form, where = question.form, question.where
+    named = form.named(where)
+    if named is not None and named.sure:
+        return named
+    if question.log is not None:
+        said = announced(form.agent, _first_lines(question.log))
+        if said is not None:
+            seen = Seen(said, None)
+            found = next((one for one in form.candidates(where) if one.conversation == said), None)
+            return Seen(said, found.path) if found else seen
+        if named is not None:
+            return named
+    claimed = {name for rival in question.rivals for name in rival.conversations}
+    open_to_us = [one for one in form.candidates(where) if one.conversation not in claimed]
+    if named is None and where.conversation is None:
+        return _first(question, open_to_us)
+    current = named.conversation if named else where.conversation
+    return _turned_to(question, open_to_us, current or "") or named
+
+
+def _first_lines(folder: str) -> list[bytes]:
+    with LogReader(folder) as reader:
+        page = reader.read(0, _HEAD)
+    return b"".join(chunk.data for chunk in page.chunks).split(b"\n")[:-1]
+
+
+def _first(question: _Question, candidates: list[Candidate]) -> Seen | None:
+    """The conversation that it began, or was told to go on with."""
+    where = question.where
+    again = bool(question.form.again & set(where.command))
+    own = [one for one in candidates if again or (one.begun >= where.started_at - _SLACK and _is_ours(one, question))]
+    found = chosen(own, where)
+    return Seen(found.conversation, found.path) if found else None
+
+
+def _is_ours(candidate: Candidate, question: _Question) -> bool:
+    """Not where another that has none yet, and that was started between us and it, is as likely the one."""
+    where = question.where
+    if candidate.asked and candidate.asked in where.command:
+        return True
+    if candidate.begun < where.started_at:
+        return not any(rival.started <= candidate.begun for rival in question.rivals)
+    return not any(
+        not rival.conversations and where.started_at < rival.started <= candidate.begun for rival in question.rivals
+    )
+
+
+def _turned_to(question: _Question, candidates: list[Candidate], current: str) -> Seen | None:
+    """Another conversation that was begun since, right after something was typed to this session and to no other, and after
+    which nothing was said in the one before."""
+    before = next((one for one in candidates if one.conversation == current), None)
+    since = before.begun if before else question.where.started_at
+    quiet = before.changed if before else since
+    later = [one for one in candidates if one.conversation != current and one.begun > since]
+    fitting = [one for one in later if quiet <= one.begun + _SLACK and _was_typed(question, one.begun)]
+    newest = max(fitting, key=lambda one: one.begun, default=None)
+    return Seen(newest.conversation, newest.path) if newest else None
+
+
+def _was_typed(question: _Question, begun: float) -> bool:
+    """To this session before it began; where others were typed to as well, right before, and to none of them since."""
+    typed = question.typed
+    if typed is None:
+        return not question.rivals
+    near = [rival for rival in question.rivals if rival.typed >= begun - _AFTER_TYPING]
+    if not near:
+        return typed >= begun - _AFTER_TYPING
+    return begun - _RIGHT_AFTER <= typed <= begun + 1.0 and not any(rival.typed > typed for rival in near)

@@ -1,0 +1,76 @@
+"""Tokens that sessions have used, by their agents' transcripts: counted when somebody looks or the patrol passes, and kept.
+
+What is kept is shown in listings, which read nothing. A transcript is counted on from where it was counted to, and not looked
+into while it is as it was. Knows no agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lamplighter.agents import pages
+from lamplighter.agents.pages import Tally
+from lamplighter.agents.transcript import READERS
+from lamplighter.domain.session import Session
+from lamplighter.errors import DeadlineError
+from lamplighter.lifecycle.dialogue.recounting import Chapter, Recounting
+from lamplighter.lifecycle.fleet import Fleet
+
+
+@dataclass
+class _Account:
+    tallies: dict[str, Tally] = field(default_factory=dict[str, Tally])
+    signatures: dict[str, object] = field(default_factory=dict[str, object])
+    total: dict[str, int] = field(default_factory=dict[str, int])
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Usage:
+    def __init__(self, fleet: Fleet, recounting: Recounting) -> None:
+        self.fleet = fleet
+        self.recounting = recounting
+        self._accounts: dict[str, _Account] = {}
+        self._printed: dict[str, int | None] = {}
+
+    def known(self, session: Session) -> dict[str, int] | None:
+        """What was counted last; of an ended session, what its last account says."""
+        if session.ending is not None:
+            return session.ending.summary.get("tokens")
+        account = self._accounts.get(session.id)
+        return (account.total or None) if account else None
+
+    async def count(self, session: Session) -> None:
+        """Up to now. A disk that does not answer leaves it as it was."""
+        if session.agent not in READERS or not session.alive:
+            return
+        account = self._accounts.setdefault(session.id, _Account())
+        try:
+            chapters = await self.recounting.chapters(session)
+            async with account.lock:
+                await self.recounting.patiently(session, lambda: _count(account, session.agent, chapters))
+        except DeadlineError:
+            return
+
+    async def round(self, sessions: Iterable[Session]) -> None:
+        """For the patrol: those that have printed something since they were last counted, or may have."""
+        for session in sessions:
+            reading = self.fleet.reading(session.id)
+            printed = reading.offset if reading else None
+            if session.agent in READERS and (printed is None or self._printed.get(session.id) != printed):
+                self._printed[session.id] = printed
+                await self.count(session)
+        self._printed = {name: seen for name, seen in self._printed.items() if name in self.fleet.lamps}
+        self._accounts = {name: one for name, one in self._accounts.items() if name in self.fleet.lamps}
+
+
+def _count(account: _Account, agent: str, chapters: list[Chapter]) -> None:
+    for path in {chapter.path for chapter in chapters if chapter.path}:
+        now = pages.signature(path)
+        if account.signatures.get(path) != now:
+            tally = account.tallies.setdefault(path, Tally(path, agent))
+            tally.count()
+            account.signatures[path] = now
+    kinds = dict.fromkeys(kind for tally in account.tallies.values() for kind in tally.total)
+    account.total = {kind: sum(tally.total.get(kind, 0) for tally in account.tallies.values()) for kind in kinds}

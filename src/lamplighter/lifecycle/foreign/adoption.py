@@ -1,0 +1,155 @@
+"""Taking under management what was made without us: known, watched and to be ended from now on, and not touched. A tmux
+session that was made by hand, a process by its pid, or several that somebody else found.
+
+Knows what tmux shows, and whom to ask for the rest; who may is not asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lamplighter.agents import program_name
+from lamplighter.domain.name import check_name, make_id
+from lamplighter.domain.permission import OPERATOR, Caller
+from lamplighter.domain.session import Driver, Kind, Process, Session
+from lamplighter.errors import Code, ConflictError, InputError, MissingError
+from lamplighter.holder import proc
+from lamplighter.holder.tree import MARK
+from lamplighter.lifecycle.continuity.projects import identity_of
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.foreign.outsiders import Outsiders
+from lamplighter.lifecycle.foreign.registration import Registration, adopted_already
+from lamplighter.lifecycle.foreign.strangers import Stranger
+from lamplighter.lifecycle.tmux.multiplexers import HandMade, Multiplexers
+from lamplighter.store import sessions
+
+_PREFIX = "tmux:"
+_PATIENCE_SECONDS = 4.0
+
+
+class Adoption:
+    """`find_group` finds what a scan of the machine calls by an id: the processes that belong together, or None."""
+
+    def __init__(
+        self, fleet: Fleet, multiplexers: Multiplexers, registration: Registration, outsiders: Outsiders
+    ) -> None:
+        self.fleet = fleet
+        self.multiplexers = multiplexers
+        self.registration = registration
+        self.recording = registration.recording
+        self.outsiders = outsiders
+        self.find_group: Callable[[str], Awaitable[Stranger | None]] | None = None
+
+    async def adopt(
+        self, target: str, name: str | None, kind: Kind | None, caller: Caller, key: str, *, repeated: bool
+    ) -> Session:
+        """One transaction, so that a crash leaves it adopted or not. `repeated`: the key may have done it before. Without a kind
+        it is what such a session would be if it spoke by itself."""
+        again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
+        if again is not None:
+            return await self.fleet.now(again)
+        wanted = check_name(name) if name is not None else None
+        if target.startswith(_PREFIX) and target != _PREFIX:
+            return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key)
+        found = self.outsiders.find(target, caller) if _is_number(target) else await self._group(target)
+        return await self.adopt_processes(found, wanted, kind or found.kind(), caller, key, target)
+
+    async def _adopt_tmux(self, target: str, name: str | None, kind: Kind, caller: Caller, key: str) -> Session:
+        # From here to the record nothing is waited for but the store: two who adopt it at once cannot both find it free.
+        made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS))
+        session = self._session(made, name or self.recording.free_name(made.first.session), kind, caller, key)
+        return await self.recording.record(session, caller, "adopt", target=target)
+
+    async def adopt_processes(
+        self, found: Stranger, name: str | None, kind: Kind, caller: Caller, key: str, target: str
+    ) -> Session:
+        """Several that belong together, as whoever found them says: one session, with all below them."""
+        return await self.registration.adopt(found, name, kind, caller, key, target)
+
+    async def _group(self, target: str) -> Stranger:
+        found = await self.find_group(target) if self.find_group is not None else None
+        if found is None:
+            raise InputError(
+                Code.BAD_INPUT,
+                f"{target[:60]!a} does not say what to adopt",
+                "name a tmux session as lamp ls shows it (tmux:work), a process by its pid, or a leak as lamp scan shows it",
+            )
+        return found
+
+    async def take(self, made: HandMade, by: Caller, key: str) -> Session:
+        """For whoever may do to it what can only be done to a session of ours. It stays the operator's. `made` was seen just now,
+        and nothing was waited for since."""
+        self._refuse_ours(made, made.id)
+        session = self._session(made, self.recording.free_name(made.first.session), Kind.TASK, OPERATOR, key)
+        return await self.recording.record(session, by, "adopt", target=made.id)
+
+    def _find(self, target: str, seen: dict[str, Any]) -> HandMade:
+        """As it is now, all of its panes strangers; NOT_FOUND, AMBIGUOUS or ADOPTED when not."""
+        every = self.multiplexers.all_sessions(seen)
+        found = [made for made in every if made.id == target]
+        if not found:
+            near = ", ".join(made.id for made in self.multiplexers.strangers(seen)[:5])
+            raise MissingError(
+                Code.NOT_FOUND,
+                f"there is no tmux session {target[:80]!a}",
+                f"lamp ls lists those made by hand: {near}" if near else "tmux ls lists what your tmux has",
+            )
+        if len(found) > 1:
+            raise MissingError(
+                Code.AMBIGUOUS,
+                f"{target[:80]} is a session of more than one tmux server",
+                "give one of them another name with tmux rename-session",
+            )
+        self._refuse_ours(found[0], target)
+        return found[0]
+
+    def _refuse_ours(self, made: HandMade, target: str) -> None:
+        ours = self.multiplexers.ours(made.socket, made.first.server)
+        owners = sorted({ours[pane.id] for pane in made.panes if pane.id in ours})
+        if owners:
+            raise adopted_already(target, owners[0])
+
+    def _session(self, made: HandMade, name: str, kind: Kind, caller: Caller, key: str) -> Session:
+        now = self.fleet.clock.now()
+        pane = next((pane for pane in made.panes if not pane.dead), made.first)
+        main, server = proc.read_stat(pane.pid), proc.start_of(pane.server)
+        if pane.dead or main is None or main.parent != pane.server or server is None:
+            raise ConflictError(
+                Code.ENDED, f"nothing runs any more in {made.id}", "tmux kill-session ends what is left of it"
+            )
+        command = tuple(proc.words_of(pane.pid)) or (pane.command,)
+        project = identity_of(pane.cwd or "/")
+        self.fleet.last_id = make_id(now, self.fleet.last_id)
+        tmux = {
+            "socket": made.socket,
+            "session": pane.session,
+            "id": pane.session_id,
+            "pane": pane.id,
+            "panes": sorted({one.id for one in made.panes}),
+            "server": [pane.server, server],
+            "mark": proc.environment_of(pane.server, MARK),
+        }
+        session = Session(
+            id=self.fleet.last_id,
+            name=name,
+            kind=kind,
+            driver=Driver.TMUX,
+            agent=program_name(command),
+            owner=caller.name,
+            command=command,
+            cwd=pane.cwd or "/",
+            project=project.name,
+            project_id=project.id,
+            created_at=now,
+            boot=self.fleet.boot,
+            # Nobody who started it knew of us: what it leaves behind when it exits by itself is not killed unasked.
+            keep_children=True,
+            key=key,
+            facts={"tmux": tmux, "adopted": True},
+        )
+        return session.started(min(now, float(pane.created or now)), None, Process(main.pid, main.start))
+
+
+def _is_number(target: str) -> bool:
+    return target.isascii() and target.isdigit()

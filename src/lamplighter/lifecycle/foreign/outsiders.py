@@ -1,0 +1,90 @@
+"""Which process may be taken under management by its pid: what it is, whose it is, and why it may not be.
+
+Knows /proc and what is ours; knows nothing of how a session is recorded. A refusal changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lamplighter.domain.permission import Caller
+from lamplighter.errors import Code, ConflictError, ForbiddenError, InputError, MissingError
+from lamplighter.holder import proc
+from lamplighter.holder.cgroup import own_path
+from lamplighter.holder.sparing import is_server
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.foreign.registration import adopted_already
+from lamplighter.lifecycle.foreign.strangers import Stranger, stranger_of
+from lamplighter.lifecycle.keeping import Keeping
+
+_MOST = 1 << 22  # no pid of Linux is larger
+
+
+class Outsiders:
+    def __init__(self, fleet: Fleet, keeping: Keeping) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+
+    def find(self, target: str, caller: Caller) -> Stranger:
+        """The process with this pid, and the rest of its agent if it is one; or why it may not be adopted."""
+        pid = int(target) if target.isascii() and len(target) < 10 else _MOST
+        found = stranger_of(pid) if 0 < pid < _MOST else None
+        if pid == 1 or (found is not None and not proc.words_of(pid)):
+            raise InputError(
+                Code.BAD_INPUT, f"process {pid} is the system's own", "name a process of yours: ps shows them"
+            )
+        if found is None:
+            raise MissingError(Code.NOT_FOUND, f"there is no process {target[:20]}", "ps shows what runs")
+        self._check_ours(pid)
+        if not found.is_own():
+            raise ForbiddenError(
+                Code.FORBIDDEN,
+                f"process {pid} belongs to another user",
+                "that user can adopt it with a Lamplighter of their own",
+            )
+        self._check_use(found, caller)
+        return found
+
+    def _check_ours(self, pid: int) -> None:
+        """Neither a part of Lamplighter, nor above one, nor in a session already."""
+        chain = proc.ancestors(pid)
+        shims = {
+            (lamp.session.shim.pid, lamp.session.shim.start): lamp.session.id
+            for lamp in self.fleet.lamps.values()
+            if lamp.session.shim
+        }
+        inside = next((shims[stat.key] for stat in chain[1:] if stat.key in shims), None)
+        if inside is not None:
+            raise adopted_already(f"process {pid}", inside)
+        own = [os.getpid(), *([self.keeping.pid] if self.keeping.pid else []), *(shim for shim, _ in shims)]
+        if any(pid in (stat.pid for stat in proc.ancestors(one)) for one in own):
+            raise InputError(
+                Code.BAD_INPUT,
+                f"process {pid} is a part of Lamplighter, or Lamplighter runs below it",
+                "name the process of the agent itself",
+            )
+
+    def _check_use(self, found: Stranger, caller: Caller) -> None:
+        pid = found.main.pid
+        if is_server(found.main):
+            raise ConflictError(
+                Code.NOT_ATTACHABLE, f"process {pid} is a tmux server", "adopt its sessions: lamp adopt tmux:NAME"
+            )
+        if caller.pid and any(stat.pid in (one.pid for one in found.processes) for stat in proc.ancestors(caller.pid)):
+            raise InputError(
+                Code.BAD_INPUT,
+                f"process {pid} is above the one that asks: it would end you with it",
+                "name the process of the agent itself, or ask from another terminal",
+            )
+        if found.agent == "generic" and (unit := _service(pid)):
+            raise InputError(
+                Code.BAD_INPUT,
+                f"process {pid} belongs to the service {unit}, which the system starts and stops",
+                f"systemctl status {unit} says more of it",
+            )
+
+
+def _service(pid: int) -> str | None:
+    """The systemd service that it is of. What a person starts is in a scope, or in none."""
+    last = (own_path(pid) or "").rpartition("/")[2]
+    return last if last.endswith(".service") else None

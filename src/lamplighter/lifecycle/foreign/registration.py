@@ -1,0 +1,202 @@
+"""Agents that nobody started here become sessions: known by their processes, listed, judged and ended as others are.
+
+One process is one session, however many of what it started speak at once, and after a restart of the daemon it is found again by
+pid and start time. Looking registers nobody: speaking does, and being adopted. Knows strangers and how they are recorded; who may
+is not asked here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lamplighter.domain.name import make_id
+from lamplighter.domain.permission import DAEMON, OPERATOR, Caller
+from lamplighter.domain.session import Driver, Kind, Process, Session
+from lamplighter.errors import Code, ConflictError, LampError
+from lamplighter.holder import proc
+from lamplighter.holder.tree import MARK
+from lamplighter.lifecycle.continuity.answering import answered
+from lamplighter.lifecycle.continuity.projects import Project, identity_of
+from lamplighter.lifecycle.continuity.repository import commit_of
+from lamplighter.lifecycle.dialogue.conversations import Conversations, first_facts
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.foreign.recording import Recording
+from lamplighter.lifecycle.foreign.strangers import Stranger, agents_among
+
+log = logging.getLogger(__name__)
+_FOLDER_SECONDS = 2.0
+
+
+class _Place(NamedTuple):
+    """Where a stranger works."""
+
+    cwd: str
+    project: Project
+    commit: str | None
+
+
+class Registration:
+    def __init__(self, fleet: Fleet, recording: Recording, conversations: Conversations) -> None:
+        self.fleet = fleet
+        self.recording = recording
+        self.conversations = conversations
+        self._lock = asyncio.Lock()  # one at a time: many of one agent's children may speak for the first time together
+
+    def find(self, stranger: Stranger) -> Session | None:
+        """The living session that one of these processes is the beginning of."""
+        for lamp in self.fleet.lamps.values():
+            if lamp.session.traced and not stranger.keys.isdisjoint(beginnings(lamp.session)):
+                return lamp.session
+        return None
+
+    # -- who speaks
+
+    async def of_caller(self, chain: Sequence[proc.Stat]) -> Session | None:
+        """The session of the nearest agent among a caller and its ancestors, registered if need be. None when there is none, when
+        it is not to be one, or when nothing can be written down now."""
+        agents = agents_among(chain)
+        if not agents:
+            return None
+        try:
+            found = None if self._lock.locked() else self.find(agents[0])
+            if found is None:
+                async with self._lock:  # also to find it: what is not written down yet may never be
+                    found = self.find(agents[0]) or await self._register_all(agents)
+            if found is not None and not found.conversation:
+                await self._learn(found, agents[0])
+        except LampError as error:
+            log.warning("an agent (process %s) speaks and is not registered: %s", agents[0].main.pid, error)
+            return None
+        return found
+
+    async def _register_all(self, agents: Sequence[Stranger]) -> Session | None:
+        """The outermost first: an agent that another one started is that one's."""
+        found: Session | None = None
+        parent: Session | None = None
+        for stranger in reversed(agents):
+            found = self.find(stranger)
+            if found is None and self._may_be_one(stranger):
+                found = await self._register(stranger, parent)
+            parent = found or parent
+        return found
+
+    def _may_be_one(self, stranger: Stranger) -> bool:
+        """Of this user; and not what has escaped a living session of ours, which it would be a part of twice."""
+        marks = (proc.environment_of(stat.pid, MARK) for stat in stranger.processes)
+        return stranger.is_own() and not any(mark in self.fleet.lamps for mark in marks if mark)
+
+    async def _register(self, stranger: Stranger, parent: Session | None) -> Session | None:
+        place = await _place_of(stranger)
+        owner = f"session:{parent.id}" if parent else OPERATOR.name
+        name = self.recording.free_name(stranger.agent)
+        session = self._session(stranger, place, name, stranger.kind(), owner, parent=parent)
+        if not stranger.is_there():
+            return None
+        return await self.recording.record(session, DAEMON, "register", agent=session.agent)
+
+    async def _learn(self, session: Session, stranger: Stranger) -> None:
+        conversation = stranger.conversation() if session.agent == stranger.agent else None
+        if conversation is not None:
+            await self.conversations.enter(session.id, conversation, why="its process")
+
+    # -- what is adopted
+
+    async def adopt(
+        self, stranger: Stranger, name: str | None, kind: Kind, caller: Caller, key: str, target: str
+    ) -> Session:
+        """By somebody's word: these processes, and all below them, are one session from now on."""
+        async with self._lock:
+            if (known := self.find(stranger)) is not None:
+                raise adopted_already(target, known.id)
+            place = await _place_of(stranger)
+            fallback = stranger.agent if stranger.agent != "generic" else proc.name_of(stranger.main.pid) or "process"
+            session = self._session(
+                stranger, place, name or self.recording.free_name(fallback), kind, caller.name, key=key, adopted=True
+            )
+            if not stranger.is_there():
+                raise ConflictError(Code.ENDED, f"{target[:80]} has ended meanwhile", "lamp ls lists what runs")
+            return await self.recording.record(session, caller, "adopt", target=target)
+
+    # -- the session
+
+    def _session(
+        self,
+        stranger: Stranger,
+        place: _Place,
+        name: str,
+        kind: Kind,
+        owner: str,
+        *,
+        parent: Session | None = None,
+        key: str | None = None,
+        adopted: bool = False,
+    ) -> Session:
+        now = self.fleet.clock.now()
+        main = stranger.main
+        self.fleet.last_id = make_id(now, self.fleet.last_id)
+        session = Session(
+            id=self.fleet.last_id,
+            name=name,
+            kind=kind,
+            driver=Driver.REGISTERED,
+            agent=stranger.agent,
+            owner=owner,
+            parent=parent.id if parent else None,
+            command=stranger.command(),
+            cwd=place.cwd,
+            project=place.project.name,
+            project_id=place.project.id,
+            created_at=now,
+            boot=self.fleet.boot,
+            # Nobody who started it knew of us: what it leaves behind when it exits by itself is not killed unasked.
+            keep_children=True,
+            key=key,
+            facts=_facts(stranger, place, parent, adopted=adopted),
+        )
+        return session.started(min(now, proc.start_moment(main.start)), None, Process(main.pid, main.start))
+
+
+def _facts(stranger: Stranger, place: _Place, parent: Session | None, *, adopted: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "processes": [list(stat.key) for stat in stranger.processes],
+        "outer": stranger.outer_sessions(),
+        "terminal": stranger.terminal(),
+        "places": stranger.places(),
+        "line": [parent.id, parent.owner, *parent.line] if parent else [],
+        "adopted": adopted,
+        **first_facts(stranger.conversation()),
+    }
+    return {
+        **{name: value for name, value in facts.items() if value},
+        **({} if place.commit is None else {"head": place.commit}),
+    }
+
+
+async def _place_of(stranger: Stranger) -> _Place:
+    """A disk that hangs must not keep whoever speaks waiting: then the folder is the project."""
+    cwd = stranger.folder()
+    try:
+        return await asyncio.to_thread(
+            answered, cwd, lambda: _Place(cwd, identity_of(cwd), commit_of(cwd)), _FOLDER_SECONDS
+        )
+    except (TimeoutError, OSError):
+        return _Place(cwd, Project(cwd, None), None)
+
+
+def beginnings(session: Session) -> set[tuple[int, int]]:
+    """The processes that a session without a holder began with: what is below them is its own."""
+    kept: list[list[int]] = session.facts.get("processes", [])
+    found = {(pid, start) for pid, start in kept}
+    return found | {(session.main.pid, session.main.start)} if session.main else found
+
+
+def adopted_already(target: str, session: str) -> ConflictError:
+    return ConflictError(
+        Code.ADOPTED,
+        f"{target[:80]} belongs to session {session} already",
+        f"lamp show {session} shows it",
+        session=session,
+    )

@@ -1,0 +1,367 @@
+"""What each session is doing: the evidence gathered, and the verdict on it. Never stored as truth.
+
+Knows meters, measures and the fleet; the rules are `domain.verdict`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lamplighter.domain.duration import format_duration
+from lamplighter.domain.lease import Lease
+from lamplighter.domain.lines import tail_of
+from lamplighter.domain.session import Driver, Session
+from lamplighter.domain.sign import Sign
+from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge, judge_logical
+from lamplighter.errors import Code, ConflictError
+from lamplighter.holder.meter import Reading as Meter
+from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.sight.gauge import Gauge, Interest, Measure
+from lamplighter.lifecycle.sight.tracks import Track, Tracks
+from lamplighter.lifecycle.talk.reading import Reading
+from lamplighter.lifecycle.talk.screens import Screens
+
+_NOTHING = Measure()
+_TICK = os.sysconf("SC_CLK_TCK")
+_TAIL = 1000
+_HEARD = 4096
+_SCREEN_SECONDS = 1.0  # between two looks at a screen that is drawn all the time
+_SCREENS_SECONDS = 0.25  # for all the screens of one look: the others are looked at the next time
+_AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
+
+
+@dataclass(slots=True)
+class Assessment:
+    """One session at one look. `quiet_for` is seconds without a sign of life, not counting the machine's sleep."""
+
+    session: Session
+    verdict: Verdict
+    evidence: list[str]
+    measure: Measure
+    reading: Meter | None
+    attached: int
+    quiet_for: float
+
+    @property
+    def active(self) -> bool:
+        """Working, waiting, unknown, or with people attached: not to be ended without force."""
+        return is_active(self.verdict, self.attached)
+
+
+class Judgement:
+    def __init__(self, fleet: Fleet, gauge: Gauge, reading: Reading, screens: Screens) -> None:
+        self.fleet = fleet
+        self.gauge = gauge
+        self.reading = reading
+        self.screens = screens
+        self.tracks = Tracks()
+        settings = fleet.settings
+        self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
+        self._pressing: Counter[str] = Counter()
+        self._since = fleet.clock.monotonic()
+        self._seen: dict[str, float] = {}
+        self._judged: dict[str, tuple[tuple[object, ...], Assessment]] = {}
+        self.talks: Callable[[Session], tuple[Verdict, str] | None] = lambda _session: None
+        gauge.interest = self._interest
+
+    async def assess(self, sessions: Sequence[Session], fresh: float = 1.0) -> list[Assessment]:
+        """Each, in the order given, from a look not older than `fresh` seconds; ended ones too."""
+        await self.fleet.look(fresh)
+        return await self._assess(sessions, await self.gauge.measures(fresh))
+
+    async def assess_one(self, session: Session, fresh: float = 1.0) -> Assessment:
+        return (await self.assess([session], fresh))[0]
+
+    async def decide(self, sessions: Sequence[Session]) -> list[Assessment]:
+        """As `assess`, for somebody who acts on it: looked at now, and the CPU of each known."""
+        names = {session.id for session in sessions}
+        await self.fleet.look(0.0)
+        self._pressing.update(names)
+        try:
+            measures = await self.gauge.compared(0.0, names)
+            for name in names:
+                self._judged.pop(name, None)
+            return await self._assess(sessions, measures)
+        finally:
+            self._pressing.subtract(names)
+
+    async def refuse_active(self, session: Session) -> None:
+        """ACTIVE when it should not be killed without force."""
+        if session.id not in self.fleet.lamps:
+            return
+        (found,) = await self.decide([session])
+        if found.active:
+            raise ConflictError(
+                Code.ACTIVE,
+                f"{session.name} ({session.id}) is active: {found.verdict}; {', '.join(found.evidence) or 'just started'}",
+                "end it politely with lamp end, or kill it with --force",
+                verdict=found.verdict.value,
+                evidence=found.evidence,
+            )
+
+    def silent_for(self, session: Session) -> float:
+        """Seconds without output or input, by the meter alone; of a logical one, without a word."""
+        lease = self._lease(session)
+        if lease is not None:
+            return lease.silent_for(self.fleet.moment())
+        now, meter = self.fleet.clock.monotonic(), self.fleet.reading(session.id)
+        track = self.tracks.tracks.get(session.id)
+        noticed = (
+            (track.printed_at, track.typed_at) if session.traced and track else ()
+        )  # tmux tells when somebody looks
+        last = max(meter.heard, meter.typed, *noticed) if meter else 0.0
+        return min(now - last, self.age_of(session))
+
+    async def is_at_rest(self, session: Session, quiet: float) -> bool:
+        """Whether it takes input, or nothing will come of it any more; for somebody who waits for it to be so."""
+        if session.logical:
+            return self.silent_for(session) >= quiet
+        if session.driver is Driver.ACP:
+            return (await self.decide([session]))[0].verdict not in (Verdict.WORKING, Verdict.UNKNOWN)
+        await self.decide([session])
+        measure, meter = self.gauge.last(session.id), self.fleet.reading(session.id)
+        track = self.tracks.tracks.get(session.id)
+        if measure is None or track is None:
+            return False
+        found = self._evidence(session, measure, meter, track, self.fleet.clock.monotonic())
+        verdict, _ = judge(found, replace(self.thresholds, quiet=quiet))
+        moves = (found.cpu_rate or 0.0) >= BUSY_CPU or self.silent_for(session) < quiet
+        works = found.told is not None and found.told.sign is Sign.WORKING
+        takes_input = found.rest in (Rest.INPUT, Rest.KEYS) and not works
+        return not moves and (takes_input or verdict not in (Verdict.WORKING, Verdict.UNKNOWN))
+
+    def warnings(self, session: str) -> list[str]:
+        """The limits for which it was warned."""
+        track = self.tracks.tracks.get(session)
+        return [reason for _, reason in track.warned.values()] if track else []
+
+    async def listen(self, sessions: Iterable[Session]) -> None:
+        """Take in what was printed since the last time, to know a spinner from news. For the patrol: it reads logs."""
+        now = self.fleet.clock.monotonic()
+        for session in sessions:
+            track, meter = self.tracks.tracks.get(session.id), self.fleet.reading(session.id)
+            if track is not None and meter is not None and meter.offset > track.heard and session.shim is not None:
+                data, _ = await self.reading.raw(session, max(track.heard, meter.offset - _HEARD), _HEARD)
+                track.hear(now, data, meter.offset)
+
+    async def _assess(self, sessions: Sequence[Session], measures: dict[str, Measure]) -> list[Assessment]:
+        self._take_in(measures)
+        await self.listen(session for session in sessions if self._may_spin(session))
+        found = [self._judge(session, measures.get(session.id, _NOTHING)) for session in sessions]
+        deadline = time.monotonic() + _SCREENS_SECONDS
+        for number, one in enumerate(found):
+            looks = self._wants_screen(one, hurried=time.monotonic() > deadline)
+            if looks:
+                await self._read_screen(one.session)
+            elif self._lacks_tail(one):
+                await self._read_tail(one)
+            else:
+                continue
+            self._judged.pop(one.session.id, None)
+            found[number] = self._judge(one.session, one.measure)
+        return found
+
+    # -- taking in a look
+
+    def _take_in(self, measures: dict[str, Measure]) -> None:
+        """Each look once, however often it is asked about."""
+        for name, measure in measures.items():
+            if self._seen.get(name) != measure.at:
+                self._seen[name] = measure.at
+                track = self.tracks.of(name, measure.when, measure.cpu, self._born(name))
+                track.see(measure.when, measure, self.fleet.reading(name))
+        if len(self._seen) > 2 * len(measures) + 100:
+            self._seen = {name: self._seen[name] for name in measures}
+            self._judged = {name: kept for name, kept in self._judged.items() if name in measures}
+            self._pressing = +self._pressing
+            self.tracks.keep(set(measures))
+
+    def _born(self, session: str) -> float | None:
+        lamp = self.fleet.lamps.get(session)
+        awake_at = lamp.session.facts.get("awake_at") if lamp else None
+        return awake_at if awake_at is not None and awake_at >= self._since else None
+
+    def _interest(self, lamp: Lamp) -> Interest:
+        """What it waits for matters once it is quiet, and is known until something moves; or when somebody wants to act."""
+        if self._pressing[lamp.session.id] > 0:
+            return Interest.NOW
+        now, meter = self.fleet.clock.monotonic(), self.fleet.reading(lamp.session.id)
+        track = self.tracks.tracks.get(lamp.session.id)
+        quiet = self.thresholds.quiet
+        if meter is not None and (now - meter.heard < quiet or now - meter.typed < quiet):
+            spins = track is not None and now - track.novel_at > self.thresholds.spin / 2
+            return Interest.NOW if spins else Interest.NONE
+        known = track is not None and track.is_front_known(now, self.gauge.last(lamp.session.id), meter)
+        return Interest.MOVED if known else Interest.NOW
+
+    def _may_spin(self, session: Session) -> bool:
+        """For one that draws all the time, what was heard in the patrol's last round is old by now."""
+        track = self.tracks.tracks.get(session.id)
+        return track is not None and self.fleet.clock.monotonic() - track.novel_at >= self.thresholds.spin
+
+    def _lacks_tail(self, found: Assessment) -> bool:
+        track = self.tracks.tracks.get(found.session.id)
+        if track is None or track.front is None or found.reading is None or found.session.shim is None:
+            return False
+        resting = track.front.rest in (Rest.INPUT, Rest.KEYS) and found.verdict in (Verdict.IDLE, Verdict.WAITING)
+        return resting and track.tail_offset != found.reading.offset
+
+    async def _read_tail(self, found: Assessment) -> None:
+        assert found.reading is not None
+        track, offset = self.tracks.tracks[found.session.id], found.reading.offset
+        data, _ = await self.reading.raw(found.session, max(0, offset - _TAIL), _TAIL)
+        track.tail, track.tail_offset = tail_of(data), offset
+
+    def _wants_screen(self, found: Assessment, *, hurried: bool) -> bool:
+        """Once for each screen of an agent; of one that is drawn all the time, now and then. Who acts on it sees the newest."""
+        track, session = self.tracks.tracks.get(found.session.id), found.session
+        if track is None or found.reading is None or session.shim is None or self.screens.signs(session) is None:
+            return False
+        if track.sign_offset == found.reading.offset:
+            return False
+        if self._pressing[session.id] > 0:
+            return True
+        return not hurried and self.fleet.clock.monotonic() - track.sign_at >= _SCREEN_SECONDS
+
+    async def _read_screen(self, session: Session) -> None:
+        track, shown = self.tracks.tracks[session.id], await self.screens.look(session)
+        if shown is not None:
+            track.sign, track.sign_offset, track.sign_at = shown.told, shown.offset, self.fleet.clock.monotonic()
+
+    # -- judging
+
+    def _judge(self, session: Session, measure: Measure) -> Assessment:
+        """Ages are told in seconds: within one, nothing new to say of the same look and the same meter."""
+        meter = self.fleet.reading(session.id) if session.alive else None
+        now = self.fleet.clock.monotonic()
+        lamp = self.fleet.lamps.get(session.id)
+        people = lamp.watchers if lamp else 0
+        state = (meter.offset, meter.typed, meter.closed, meter.attached, people) if meter else ()
+        key = (session, measure.at, int(now), self._told(session), *state)
+        kept = self._judged.get(session.id)
+        if kept is not None and kept[0][0] is session and kept[0][1:] == key[1:]:
+            return kept[1]
+        found = self._judge_anew(session, measure, meter, now)
+        if session.alive:
+            self._judged[session.id] = (key, found)
+        return found
+
+    def _judge_anew(self, session: Session, measure: Measure, meter: Meter | None, now: float) -> Assessment:
+        if session.logical and session.alive:
+            return self._judge_logical(session, measure)
+        track = self.tracks.tracks.get(session.id) if session.alive else None
+        evidence = self._evidence(session, measure, meter, track, now)
+        verdict, words = judge(evidence, self.thresholds)
+        verdict, words = self._as_told(session, evidence, verdict, words)
+        ages = (evidence.output_age, evidence.input_age, now - track.busy_at if track else None, evidence.age)
+        quiet_for = min(age for age in ages if age is not None)
+        return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet_for)
+
+    def _as_told(
+        self, session: Session, seen: Evidence, verdict: Verdict, words: list[str]
+    ) -> tuple[Verdict, list[str]]:
+        """Who speaks a protocol says itself whether it works; what its processes show counts where they are dead or stopped."""
+        told = self._told(session)
+        stopped = seen.halted or seen.stopped == seen.processes or seen.deep_for
+        if told is None or seen.leftovers or (verdict is Verdict.STUCK and stopped):
+            return verdict, words
+        if told[0] is Verdict.IDLE and (seen.cpu_rate or 0.0) >= BUSY_CPU:
+            return Verdict.WORKING, [f"{told[1]}, but its processes compute", *words]
+        if told[0] is Verdict.WORKING and seen.still_for >= self.thresholds.stall and verdict is not Verdict.WORKING:
+            return Verdict.STUCK, [f"{told[1]}, and nothing has moved for {format_duration(seen.still_for)}", *words]
+        if told[0] is Verdict.IDLE and seen.gone:
+            return Verdict.ORPHANED, [seen.gone, *words]
+        return told[0], [told[1], *words]
+
+    def _told(self, session: Session) -> tuple[Verdict, str] | None:
+        return self.talks(session) if session.driver is Driver.ACP and session.alive else None
+
+    def _judge_logical(self, session: Session, measure: Measure) -> Assessment:
+        lease = self._lease(session)
+        assert lease is not None
+        now = self.fleet.moment()
+        silent_for, gone = lease.silent_for(now), self._gone(session)
+        verdict, words = judge_logical(silent_for, lease.left(now), gone, self.thresholds)
+        return Assessment(session, verdict, words, measure, None, 0, silent_for)
+
+    def _lease(self, session: Session) -> Lease | None:
+        """As it was last renewed."""
+        lamp = self.fleet.lamps.get(session.id)
+        return (lamp.session if lamp else session).lease
+
+    def _evidence(
+        self, session: Session, measure: Measure, meter: Meter | None, track: Track | None, now: float
+    ) -> Evidence:
+        if not session.alive or track is None:
+            return Evidence(
+                ended=not session.alive, processes=len(measure.processes), attached=self.fleet.attached(session.id)
+            )
+        lamp = self.fleet.lamps.get(session.id)
+        heard = max(meter.heard, track.printed_at) if meter else 0.0
+        typed = max(meter.typed, track.typed_at) if meter else 0.0
+        front, looked = track.front, track.looked_at
+        return Evidence(
+            leftovers=lamp is not None and lamp.phase == "leftovers",
+            processes=len(measure.processes),
+            stopped=measure.stopped,
+            halted=measure.halted,
+            cpu_rate=measure.rate,
+            behind_rate=track.behind_rate,
+            cpu_age=looked - track.busy_at if track.busy_at > track.seen_at else None,
+            still_for=looked - track.still_since,
+            output_age=_age(now, heard),
+            input_age=_age(now, typed),
+            repeats_for=track.repeats_for(heard),
+            age=self.age_of(session),
+            rest=front.rest if front else None,
+            front=front.name if front else os.path.basename(session.command[0])[:60],
+            sleeps=front.sleeps if front else False,
+            background=front.background if front else None,
+            connected=front.connected if front else False,
+            woke_age=_age(looked, track.woke_at or 0.0),
+            deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
+            tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
+            told=track.told(now, meter.offset) if meter is not None else None,
+            terminal=_has_terminal(session),
+            closed=meter is not None and meter.closed,
+            attached=self.fleet.attached(session.id),
+            gone=self._gone(session),
+        )
+
+    def age_of(self, session: Session) -> float:
+        """Not counting the machine's sleep, where that is known; never by the wall clock, which can be set."""
+        awake_at = session.facts.get("awake_at")
+        if awake_at is not None:
+            return max(0.0, self.fleet.clock.monotonic() - awake_at)
+        if session.main is not None:
+            return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
+        return max(0.0, self.fleet.clock.now() - session.created_at)
+
+    def _gone(self, session: Session) -> str | None:
+        """Who is gone that it belonged to."""
+        if session.parent is not None and session.parent not in self.fleet.lamps:
+            return "the session that started it has ended"
+        kind, _, name = session.owner.partition(":")
+        if kind == "session" and name not in self.fleet.lamps:
+            return "the session that started it has ended"
+        agent = _AGENT.fullmatch(session.owner)
+        if agent is not None:
+            stat = self.gauge.processes.get(int(agent[1]))
+            if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
+                return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
+        return None
+
+
+def _has_terminal(session: Session) -> bool:
+    if session.driver is Driver.REGISTERED:
+        return "terminal" in session.facts
+    return not session.piped
+
+
+def _age(now: float, at: float) -> float | None:
+    return max(0.0, now - at) if at else None

@@ -1,0 +1,189 @@
+"""What was seen of each session over time: since when it has been busy, still, repeating itself, without its owner.
+
+All times are on the clock that neither jumps nor counts a suspended machine's sleep. Knows measures and meters; judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lamplighter.domain.lines import Tail, redraws, words_of
+from lamplighter.domain.sign import Sign, Told
+from lamplighter.domain.verdict import BUSY_CPU, Rest
+from lamplighter.holder.meter import Reading
+from lamplighter.lifecycle.sight.front import Front
+from lamplighter.lifecycle.sight.gauge import Measure
+
+_TRICKLE = 0.0001
+_TICKS = 0.05
+_VOCABULARY = 1000
+_FRONT_SECONDS = 60.0
+_SURE_SECONDS = 5.0
+_BEHIND_SECONDS = 2.0
+_UNHEARD_SECONDS = 1.0
+_SIGN_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Track:
+    """One session. What happened before `seen_at` is not known, and nothing is held against the session for it."""
+
+    seen_at: float
+    looked_at: float
+    busy_at: float
+    still_since: float
+    still_cpu: float = 0.0
+    printed: float = -1.0
+    printed_at: float = 0.0
+    typed: float = -1.0
+    typed_at: float = 0.0
+    front: Front | None = None
+    front_of: tuple[float, ...] = ()
+    front_at: float = 0.0
+    front_since: float = 0.0
+    switches: int | None = None
+    woke_at: float | None = None
+    deep_since: float | None = None
+    tail: Tail | None = None
+    tail_offset: int = -1
+    sign: Told | None = None
+    sign_offset: int = -1
+    sign_at: float = 0.0
+    heard: int = 0
+    heard_at: float = 0.0
+    novel_at: float = 0.0
+    vocabulary: frozenset[str] = frozenset()
+    behind_at: float = 0.0
+    behind_cpu: float = 0.0
+    behind_rate: float | None = None
+    worked_at: float = 0.0
+    gone_since: float | None = None
+    warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
+
+    def see(self, now: float, measure: Measure, reading: Reading | None) -> None:
+        """Take in one look."""
+        self.looked_at = now
+        if measure.rate is not None and measure.rate >= BUSY_CPU:
+            self.busy_at = now
+        # Next to nothing over a long while is nothing: a timer that fires, a cursor that blinks.
+        # Less than before is no stillness either: something has ended that nobody of it waited for, and took its CPU along.
+        spent = measure.cpu - self.still_cpu
+        if spent < 0 or spent > _TICKS + _TRICKLE * (now - self.still_since):
+            self.still_since, self.still_cpu = now, measure.cpu
+        if reading is not None:
+            self._see_meter(now, reading)
+        self.deep_since = (self.deep_since or now) if measure.deep else None
+        if measure.front is not None:
+            same = (self.front, self.front_of) == (measure.front, _key(measure, reading))
+            self.front_since = self.front_since if same else now
+            self.front, self.front_of, self.front_at = measure.front, _key(measure, reading), now
+            self._see_sleeper(now, measure.front)
+        elif self.front_of != _key(measure, reading):
+            self.front = None
+        self._see_behind(measure)
+
+    def _see_meter(self, now: float, reading: Reading) -> None:
+        """When it printed and was typed to, as noticed here; before the first look only its shim knows."""
+        printed, typed = reading.offset or reading.last_output, reading.typed or reading.last_input
+        if printed != self.printed:
+            self.printed_at = now if self.printed >= 0 else 0.0 if reading.heard or not printed else self.seen_at
+        if typed != self.typed:
+            self.typed_at = now if self.typed >= 0 else 0.0 if reading.typed or not typed else self.seen_at
+        self.printed, self.typed = printed, typed
+
+    def _see_behind(self, measure: Measure) -> None:
+        """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it."""
+        if self.front is None:
+            self.behind_rate, self.behind_at = None, 0.0
+        elif measure.at - self.behind_at >= _BEHIND_SECONDS:
+            drawn = sum(stat.cpu for stat in measure.processes if self.front and stat.pid == self.front.pid)
+            spent, span = measure.cpu - drawn - self.behind_cpu, measure.at - self.behind_at
+            self.behind_rate = max(0.0, spent / span) if self.behind_at else None
+            self.behind_at, self.behind_cpu = measure.at, measure.cpu - drawn
+
+    def _see_sleeper(self, now: float, front: Front) -> None:
+        if front.switches is not None and self.switches is not None and front.switches != self.switches:
+            self.woke_at = now
+        self.switches = front.switches
+
+    def is_front_known(self, now: float, measure: Measure | None, reading: Reading | None) -> bool:
+        """It was found the same more than once, a while apart; nothing has moved since, and that is not long ago."""
+        return (
+            self.front is not None
+            and self.front.rest is not Rest.RUNNING
+            and measure is not None
+            and self.front_at - self.front_since >= _SURE_SECONDS
+            and now - self.front_at < _FRONT_SECONDS
+            and self.front_of == _key(measure, reading)
+        )
+
+    def hear(self, now: float, data: bytes, offset: int) -> None:
+        """Take in output: is there a word that was not there before? A log is always new."""
+        words = words_of(data)
+        if not redraws(data) or not words <= self.vocabulary:
+            self.novel_at = now
+        self.vocabulary = words if len(self.vocabulary) > _VOCABULARY else self.vocabulary | words
+        self.heard, self.heard_at = offset, now
+
+    def repeats_for(self, heard: float) -> float:
+        """How long the output has said nothing new, as far as it was taken in; nothing when there is more that was not."""
+        return max(0.0, self.heard_at - self.novel_at) if heard - self.heard_at < _UNHEARD_SECONDS else 0.0
+
+    def told(self, now: float, offset: int) -> Told | None:
+        """What its screen says. That it is at its prompt holds for that screen alone; that it works or asks, while it redraws."""
+        lasts = self.sign is not None and self.sign.sign is not Sign.PROMPT and now - self.sign_at < _SIGN_SECONDS
+        return self.sign if lasts or self.sign_offset == offset else None
+
+    def saved(self) -> list[float]:
+        return [self.busy_at, self.still_since, self.still_cpu]
+
+
+def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
+    return measure.cpu, len(measure.processes), *((reading.offset, reading.typed) if reading else ())
+
+
+def restored(saved: list[float], now: float, cpu: float) -> Track:
+    """From what was known; whatever was computed since then, also a little, counts as computed just now: nobody saw when."""
+    busy_at, still_since, still_cpu = saved
+    spent = cpu - still_cpu
+    track = Track(
+        seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
+    )
+    if spent < 0 or spent > _TICKS:
+        track.busy_at = now
+    return track
+
+
+class Tracks:
+    def __init__(self) -> None:
+        self.tracks: dict[str, Track] = {}
+        self._saved: dict[str, list[float]] = {}
+        self._saved_at = 0.0
+
+    def of(self, session: str, now: float, cpu: float, born: float | None) -> Track:
+        """`born`: when it started, if that was under our eyes."""
+        track = self.tracks.get(session)
+        if track is None:
+            saved = self._saved.pop(session, None)
+            if saved is not None and self._saved_at <= now:
+                track = restored(saved, now, cpu)
+            elif born is not None and born <= now:
+                track = restored([born, born, 0.0], now, cpu)
+            else:
+                track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
+            self.tracks[session] = track
+        return track
+
+    def keep(self, sessions: set[str]) -> None:
+        """Forget the others."""
+        self.tracks = {name: track for name, track in self.tracks.items() if name in sessions}
+
+    # -- across daemons
+
+    def document(self, boot: str, now: float) -> dict[str, Any]:
+        return {"boot": boot, "at": now, "tracks": {name: track.saved() for name, track in self.tracks.items()}}
+
+    def restore(self, document: dict[str, Any], boot: str) -> None:
+        if document.get("boot") == boot:
+            self._saved, self._saved_at = document["tracks"], float(document["at"])

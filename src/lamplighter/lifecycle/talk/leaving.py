@@ -1,0 +1,106 @@
+"""An agent at its terminal, led out in its own way: interrupted, its input line cleared, its own command to leave, its dialogs.
+
+Each step is chosen by what the screen says just then, so that it goes on after a crash from wherever it was. Knows screens and
+keys; how long an end may take in all, and what follows when it does not leave, is the undertaker's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+from lamplighter.agents.signs import Signs
+from lamplighter.domain.keys import encode_keys
+from lamplighter.domain.paste import bracketed
+from lamplighter.domain.permission import DAEMON
+from lamplighter.domain.session import Session
+from lamplighter.domain.sign import Sign, Told
+from lamplighter.drivers import driver_for
+from lamplighter.errors import LampError
+from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.talk.screens import Screens
+from lamplighter.lifecycle.tasks import until
+from lamplighter.line import RefusedError
+
+_STEPS = 8
+_LOOK_SECONDS = 0.1
+# A key right behind Esc would be a key with Alt; Enter right behind a paste a part of it.
+_PAUSE_SECONDS = 0.4
+_ENTER = b"\r"
+
+
+class Leaving:
+    def __init__(self, fleet: Fleet, screens: Screens) -> None:
+        self.fleet = fleet
+        self.screens = screens
+
+    async def lead(self, lamp: Lamp) -> bool:
+        """Whether it was an agent to be led out: it has left, or did not go on for as long as one may be asked."""
+        signs = self.screens.signs(lamp.session)
+        if signs is None or (told := await self._told(lamp.session)) is None:
+            return False
+        await self._note(lamp)
+        try:
+            for _ in range(_STEPS):
+                if not self._may(lamp):
+                    return True
+                said = await self._step(lamp, signs, told)
+                if (told := await self._next(lamp, told, said=said)) is None:
+                    return True
+        except (LampError, RefusedError, TimeoutError):
+            pass
+        return True
+
+    async def _note(self, lamp: Lamp) -> None:
+        intent = lamp.session.intent
+        if intent is not None and intent.asked_at is None:
+            asked = replace(intent, asked_at=self.fleet.clock.now())
+            await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
+
+    def _may(self, lamp: Lamp) -> bool:
+        """It is there, and nobody has lost patience since."""
+        intent = lamp.session.intent
+        return not lamp.ended.is_set() and lamp.phase == "running" and intent is not None and intent.ask > 0
+
+    async def _step(self, lamp: Lamp, signs: Signs, told: Told) -> bool:
+        """One step towards the door; whether it was the last, its own command to leave."""
+        if told.sign is Sign.WAITING:
+            await self._type(lamp, encode_keys(told.leaves))
+        elif told.sign is Sign.WORKING:
+            for key in signs.interrupt:
+                await self._type(lamp, encode_keys(key))
+                await until(lamp.changed, _PAUSE_SECONDS)
+        elif told.typed:
+            await self._type(lamp, encode_keys(signs.clear))
+        else:
+            await self._type(lamp, bracketed(signs.leave))
+            await until(lamp.changed, _PAUSE_SECONDS)
+            if self._may(lamp):
+                await self._type(lamp, _ENTER)
+            return True
+        return False
+
+    async def _next(self, lamp: Lamp, before: Told, *, said: bool) -> Told | None:
+        """What the screen says after a step, once that is something else; None when it has left, or nothing came of it for as
+        long as one may be asked. Once it was told to leave, its input line is no news: the command stands there until it is
+        taken."""
+        intent = lamp.session.intent
+        deadline = time.monotonic() + (intent.ask if intent else 0.0)
+        told: Told | None = before
+        while self._may(lamp) and time.monotonic() < deadline:
+            await until(lamp.changed, _LOOK_SECONDS)
+            told = await self._told(lamp.session)
+            if told is not None and told != before and not (said and told.sign is Sign.PROMPT):
+                return told
+        return None if told == before or not self._may(lamp) else told
+
+    async def _told(self, session: Session) -> Told | None:
+        shown = await self.screens.look(session)
+        return shown.told if shown else None
+
+    async def _type(self, lamp: Lamp, data: bytes) -> None:
+        intent = lamp.session.intent
+        if lamp.line is not None and intent is not None:
+            typing = driver_for(lamp.session.driver).type(lamp.line, lamp.session.place, data, DAEMON.name, "")
+            await asyncio.wait_for(typing, max(intent.ask, 1.0))
