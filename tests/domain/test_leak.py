@@ -41,6 +41,7 @@ def test_certain(signs: Signs) -> None:
     [
         {"unheard": False},
         {"serves": True},
+        {"logged": True},
         {"held": True},
         {"origins": (UNSURE,)},
         {"origins": (DEAD, UNSURE)},

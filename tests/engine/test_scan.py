@@ -219,6 +219,9 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
             "docker proxy": server("docker-proxy", mark),
             "cron job": sleeper("cron", mark, output="null"),
             "language server": sleeper("typescript-language-server", mark, input="pipe"),
+            "tool of a project called mcp": sleeper("/src/mcp-server/node_modules/.bin/eslint_d", mark, input="pipe"),
+            "program of a project called mcp": sleeper("/src/mcp/.venv/bin/pylsp", mark, input="pipe"),
+            "called like an agent": _script(tmp_path / "gemini.py", mark),
         }
         inherited = claude(5, CLAUDE_PID="{pid}")
         place = tmp_path / ".X11-unix" / "X7"
@@ -231,6 +234,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
             "server of a dead agent": server("vite", mark, marks=inherited),
             "setsid on purpose": sleeper("worker", mark, output=str(tmp_path / "worker.log"), marks=inherited),
             "quiet on purpose": sleeper("quiet", mark, output="null", marks=inherited),
+            "log on standard error": _logging(tmp_path / "errors", mark, inherited),
             "editor's server": server("code-server", mark, input="pipe", marks=inherited),
             "window": _window(place, mark, inherited),
             "fed": Thing([f"fed {mark}", "300"], input=str(_fifo(tmp_path, stack)), marks=inherited),
@@ -262,6 +266,18 @@ def _window(place: Path, mark: str, marks: dict[str, str]) -> Thing:
     """A program that a desktop shows; its output is lost all the same."""
     code = f"import socket, time; s = socket.socket(socket.AF_UNIX); s.connect({str(place)!r}); time.sleep(300)"
     return Thing(["browser", "-c", code, mark], program=sys.executable, marks=marks)
+
+
+def _script(place: Path, mark: str) -> Thing:
+    """A person's own, which talks to something of that name."""
+    place.write_text("import time; time.sleep(300)")
+    return Thing(["python3", str(place), mark], program=sys.executable, input="pipe")
+
+
+def _logging(place: Path, mark: str, marks: dict[str, str]) -> Thing:
+    """Its output was the agent's pipe; what it has to say goes to a file, as most programs' logs do."""
+    words = ["bash", "-c", 'exec -a "logging $0" sleep 300 2>"$1"', mark, str(place)]
+    return Thing(words, program="/bin/bash", marks=marks)
 
 
 def _fifo(folder: Path, stack: ExitStack) -> Path:
@@ -308,6 +324,10 @@ def _somebody_elses(mark: str) -> int:
 SERVERS = {"dev server", "docker proxy", "server of a dead agent", "editor's server"}
 LIKELY = {
     "language server",
+    "tool of a project called mcp",
+    "program of a project called mcp",
+    "called like an agent",
+    "log on standard error",
     "server of a dead agent",
     "setsid on purpose",
     "quiet on purpose",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _INTERPRETERS = frozenset({"node", "nodejs", "bun", "deno", "python", "python3", "sh", "bash", "env"})
+_SOURCES = (".js", ".mjs", ".cjs", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class Program:
         """Whether this command line is the program itself: by its own name, or as a script under an interpreter."""
         return self.length(words) > 0
 
+    def is_alike(self, words: Sequence[str]) -> bool:
+        """Whether only the name of a source file says so, as anybody may call theirs: programs are installed without an
+        ending, or in a package of theirs."""
+        length = self.length(words)
+        word = words[length - 1] if length else ""
+        return length > 1 and word.endswith(_SOURCES) and not self._is_packaged(word)
+
     def length(self, words: Sequence[str]) -> int:
         """How many of these words are the program itself: one, or all up to its script; 0 when it is another."""
         if not words:
@@ -35,12 +43,15 @@ class Program:
         return script + 1 if script and self._is(words[script]) else 0
 
     def _is(self, word: str) -> bool:
-        if any(f"/{package}/" in word for package in self.packages):
+        if self._is_packaged(word):
             return True
         name = _base(word)
-        for ending in (".js", ".mjs", ".cjs", ".py", ".exe"):
+        for ending in (*_SOURCES, ".exe"):
             name = name.removesuffix(ending)
         return name in self.names
+
+    def _is_packaged(self, word: str) -> bool:
+        return any(f"/{package}/" in word for package in self.packages)
 
 
 def _base(word: str) -> str:

@@ -56,8 +56,9 @@ class Signs:
 
     `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its
     input is closed; `held`: somebody may type into it; `unheard`: nobody can hear it; `cut_off`: nor what it
-    complains of, all by pipes. `mcp` and `shell` are the shapes of its command line; `serves` says that it waits for
-    clients. `agent` is set for an agent itself, `busy` for a daemon that is in use.
+    complains of, all by pipes; `logged`: that goes to a file of its own. `mcp` and `shell` are the shapes of its
+    command line; `serves` says that it waits for clients. `agent` is set for an agent itself, `alike` for a script that
+    is only called like one, `busy` for a daemon that is in use.
     """
 
     origins: tuple[Origin, ...]
@@ -66,9 +67,11 @@ class Signs:
     unheard: bool
     held: bool = False
     cut_off: bool = False
+    logged: bool = False
     mcp: bool = False
     shell: bool = False
     agent: str = ""
+    alike: bool = False
     daemon: bool = False
     serves: bool = False
     busy: bool = False
@@ -110,6 +113,9 @@ def judge(signs: Signs) -> Judgement | None:
     if signs.serves and kind is not Leftover.MCP_SERVER:
         sure = False
         why.append("but it waits for clients: somebody may use it")
+    elif signs.logged and kind is not Leftover.MCP_SERVER:
+        sure = False  # what a program has to tell it mostly writes there
+        why.append("but what it complains of goes to a file that a person may read")
     elif not silent:
         why.append("but its output goes where a person may read it")
     if alive:
@@ -156,8 +162,11 @@ def _of_an_agent(signs: Signs) -> Judgement | None:
         return Judgement(Leftover.DAEMON, Certainty.CERTAIN, why, signs.agent)
     if not signs.orphan or not signs.mute:
         return None
+    why = (signs.orphan, *_speech(signs))
+    if signs.alike:
+        return Judgement(Leftover.AGENT, Certainty.LIKELY, (*why, "but its script is only called like it"), signs.agent)
     certainty = Certainty.CERTAIN if signs.unheard and not signs.serves else Certainty.LIKELY
-    return Judgement(Leftover.AGENT, certainty, (signs.orphan, *_speech(signs)), signs.agent)
+    return Judgement(Leftover.AGENT, certainty, why, signs.agent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from lamplighter.lifecycle.scan.census import MULTIPLEXERS, Census, Key, Marked,
 from lamplighter.lifecycle.scan.ends import End, Ends
 
 MCP = re.compile(r"(?i)(?<![a-z])mcp(?![a-z])|model-?context-?protocol")
+# Where programs are installed: what is above says which project they are of, not what they are.
+_INSTALLED = re.compile(r"[^\s=]*/(?:node_modules|site-packages|bin)/")
 _MOST_WEIGHED = 200
 _SOCKET, _RECORD = "socket that nobody listens at", "entry of a process that is gone"
 
@@ -147,13 +149,19 @@ class Scan:
             held=self._end(stat, 0) in (End.OPEN, End.TERMINAL),
             unheard=self._is_unheard(stat, mine),
             cut_off=all(self._end(stat, number) is End.DEAD for number in range(3)),
-            mcp=bool(MCP.search(command)),
+            logged=self._end(stat, 2) is End.FILE and not _is_an_agents(self.ends.of(stat.pid, 2)[1], mine),
+            mcp=bool(MCP.search(_INSTALLED.sub("", command))),
             shell=any(traces.shell is not None and traces.shell.search(command) for traces in mine),
             agent=agent,
+            alike=bool(agent) and self._is_alike(stat),
             daemon=daemon,
             serves=self.ends.serves(stat.pid),
             busy=busy,
         )
+
+    def _is_alike(self, stat: proc.Stat) -> bool:
+        known = self.census.agents.get(stat.pid)
+        return known is not None and known[1].is_alike(known[2])
 
     def _is_a_persons(self, tree: list[proc.Stat]) -> bool:
         """What is at a terminal that lives, holds terminals of others, shows a window, or has an agent at work below it."""
