@@ -48,11 +48,12 @@ class Hook:
 
 @dataclass
 class _Memory:
-    """Of one session: when the newest process began that told of a start; the conversation that was last given something, why
+    """Of one session: when the newest process began that told of a start, and its pid: of two that began within the
+    same tick of the clock the higher is the newer; the conversation that was last given something, why
     it had started, and when that was."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    began: int = 0
+    began: tuple[int, int] = (0, 0)
     given: tuple[str | None, str, float] | None = None
 
 
@@ -71,7 +72,8 @@ class Hearing:
             return ""
         memory = self._memory(hook.session)
         async with memory.lock:
-            began = (proc.start_of(hook.caller.pid) if hook.caller.pid else None) or memory.began
+            started = proc.start_of(hook.caller.pid) if hook.caller.pid else None
+            began = (started, hook.caller.pid) if started else memory.began
             if began < memory.began:
                 return ""  # a newer one has been heard
             memory.began = began
