@@ -56,6 +56,17 @@ def test_a_start_names_the_conversation_and_gives_the_packet_once(both: Engine, 
     assert len(both.events(agent.id)) == before
 
 
+def test_what_is_no_id_names_no_conversation(lit: Engine, shop: Path, tmp_path: Path) -> None:
+    """Whoever goes on with this session would give it to the agent among its options. The rest of the hook counts."""
+    hand_over(lit, shop, "never touch the lexer")
+    agent = Hooked(lit, tmp_path, cwd=str(shop))
+    said = {"cwd": str(shop), "source": "startup"}
+    assert "never touch the lexer" in agent.context("start", session_id="--dangerously-skip-permissions", **said)
+    for forged in ("a b", "\x1b[2J", "a\u2028b", "x" * 201, "conv-1\n"):
+        agent.hook("start", {"session_id": forged, **said})
+    assert conversation(lit, agent.id) == {}
+
+
 def test_after_a_restart_of_the_daemon_it_is_still_given_once(lit: Engine, shop: Path, tmp_path: Path) -> None:
     hand_over(lit, shop, "never touch the lexer")
     agent = Hooked(lit, tmp_path, cwd=str(shop))

@@ -6,7 +6,6 @@ Knows agents' manners, and the sessions that were in a conversation before; star
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from dataclasses import dataclass, replace
 
@@ -18,13 +17,11 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle.continuity.succession import Succession
 from lamplighter.lifecycle.dialogue import transcripts
-from lamplighter.lifecycle.dialogue.conversations import occupied
+from lamplighter.lifecycle.dialogue.conversations import is_id, occupied
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.order import Order
 from lamplighter.lifecycle.preconditions import check_command, find_program
 from lamplighter.store import aliases
-
-_OWN_ID = re.compile(r"[^\s\x00-\x20\x7f-][^\s\x00-\x20\x7f]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,8 @@ class Ordering:
         if words is None:
             what = "with its last conversation" if found is None else "with a conversation by its id"
             raise InputError(Code.BAD_INPUT, f"{manner.agent} cannot go on {what}", "leave --resume out")
-        return _named(words, found or ""), found
+        # What an agent said of itself, or wrote into its transcript, becomes a word among another's options.
+        return _named(words, _checked_id(found, manner) if found else ""), found
 
     async def _conversation(self, manner: Manner, word: str, cwd: str, caller: Caller) -> str | None:
         """What the agent calls it; None for the last, when no session of ours was in one here."""
@@ -181,7 +179,7 @@ def _check_free(session: Session, conversation: str, manner: Manner, cwd: str) -
 
 
 def _checked_id(word: str, manner: Manner) -> str:
-    if not _OWN_ID.fullmatch(word):
+    if not is_id(word):
         raise InputError(
             Code.BAD_INPUT,
             f"{word[:60]!a} is no conversation of {manner.agent}, nor a session",

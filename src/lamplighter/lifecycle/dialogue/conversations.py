@@ -7,6 +7,7 @@ same. Whoever learns it tells it here: the start, a hook, the MCP bridge, the ag
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +21,7 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import aliases
 
 log = logging.getLogger(__name__)
+_ID = re.compile(r"[^\s\x00-\x20\x7f-][^\s\x00-\x20\x7f]{0,199}")
 
 
 class Conversations:
@@ -31,10 +33,11 @@ class Conversations:
     async def enter(
         self, session: str, conversation: str, *, path: str | None = None, by: Caller = DAEMON, why: str = "seen"
     ) -> bool:
-        """The session is in this conversation from now on, its transcript at `path`. Safe to repeat: False when it was known."""
+        """The session is in this conversation from now on, its transcript at `path`. Safe to repeat: False when it was known, and
+        for what cannot be an id."""
         now = self.fleet.clock.now()
         lamp = self.fleet.lamps.get(session)
-        if lamp is None:
+        if lamp is None or not is_id(conversation):
             return False
         agent = lamp.session.agent
 
@@ -75,6 +78,11 @@ class Conversations:
     async def session_in(self, agent: str, conversation: str) -> str | None:
         """The id of the session that is in this conversation, else of the last that was."""
         return await self.fleet.store.get(lambda db: aliases.find(db, agent, conversation))
+
+
+def is_id(text: str) -> bool:
+    """Whether an agent may call a conversation so. Whoever goes on with it gives it to the agent as a word: it is no option."""
+    return _ID.fullmatch(text) is not None
 
 
 def begin(db: sqlite3.Connection, agent: str, conversation: str, session: str, at: float) -> None:
