@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from lamplighter.errors import LampError
+from lamplighter.errors import Code, LampError
 from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import bridge_command, connected
@@ -464,6 +464,32 @@ def test_an_adopted_agent_speaks_as_that_session(lit: Engine, tmp_path: Path) ->
         assert answered(file)["result"]["caller"] == f"session:{session['id']}"
         assert own(agent) == session["id"]
         assert code_of(lambda: adopt(lit, agent.process.pid)) == "ADOPTED"
+
+
+def test_nothing_is_in_two_sessions(lit: Engine, tmp_path: Path, mark: str) -> None:
+    """Neither what an agent that is a session has started, nor what such an agent runs below: who ends one would end the other,
+    whoever protects that."""
+    with outsider(lit, tmp_path) as agent:
+        session = own(agent)
+        agent.tell(f"{sleeper(mark)} &")
+        assert wait_until(lambda: marked(mark), 20)
+        (job,) = marked(mark)
+        with pytest.raises(LampError) as caught:
+            adopt(lit, job.pid)
+        assert (caught.value.code, caught.value.details["session"]) == (Code.ADOPTED, session)
+        lit.call("kill_session", session=session, force=True, grace="0s")
+        assert none_left(mark)
+    born, (words, file) = tmp_path / "born", asking(lit, "get_status")
+    (tmp_path / "turn").write_text(f"{words}; echo $$ > {born}; {sleeper(mark)}; true\n")
+    with process("bash", "-c", f"{agent.program} {tmp_path}/turn; true", env=lit.environment) as shell:
+        session = answered(file)["result"]["caller"].removeprefix("session:")
+        assert wait_until(lambda: marked(mark), 20)
+        with pytest.raises(LampError) as caught:
+            adopt(lit, shell.pid)
+        assert (caught.value.code, caught.value.details["session"]) == (Code.ADOPTED, session)
+        assert "below" in caught.value.message
+        lit.call("kill_session", session=session, force=True, grace="0s")
+    assert none_left(mark)
 
 
 def test_the_rest_of_its_terminal_is_not_touched(lit: Engine, tmp_path: Path, mark: str) -> None:

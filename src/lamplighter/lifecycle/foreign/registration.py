@@ -109,8 +109,7 @@ class Registration:
     ) -> Session:
         """By somebody's word: these processes, and all below them, are one session from now on."""
         async with self._lock:
-            if (known := self.find(stranger)) is not None:
-                raise adopted_already(target, known.id)
+            self._check_apart(stranger, target)
             place = await _place_of(stranger)
             fallback = stranger.agent if stranger.agent != "generic" else proc.name_of(stranger.main.pid) or "process"
             session = self._session(
@@ -119,6 +118,18 @@ class Registration:
             if not stranger.is_there():
                 raise ConflictError(Code.ENDED, f"{target[:80]} has ended meanwhile", "lamp ls lists what runs")
             return await self.recording.record(session, caller, "adopt", target=target)
+
+    def _check_apart(self, stranger: Stranger, target: str) -> None:
+        """ADOPTED for what is in a session already, or has one below it: who ends one would end the other, however protected."""
+        if (known := self.find(stranger)) is not None:
+            raise adopted_already(target, known.id)
+        above = {stat.key for one in stranger.processes for stat in proc.ancestors(one.pid)}
+        for lamp in reversed([lamp for lamp in self.fleet.lamps.values() if lamp.session.traced]):
+            if not above.isdisjoint(beginnings(lamp.session) | lamp.roots):
+                raise adopted_already(target, lamp.session.id)
+            begun = [pid for pid, start in beginnings(lamp.session) if proc.is_alive(pid, start)]
+            if any(stat.key in stranger.keys for pid in begun for stat in proc.ancestors(pid)):
+                raise _above(target, lamp.session.id)
 
     # -- the session
 
@@ -191,6 +202,15 @@ def beginnings(session: Session) -> set[tuple[int, int]]:
     kept: list[list[int]] = session.facts.get("processes", [])
     found = {(pid, start) for pid, start in kept}
     return found | {(session.main.pid, session.main.start)} if session.main else found
+
+
+def _above(target: str, session: str) -> ConflictError:
+    return ConflictError(
+        Code.ADOPTED,
+        f"session {session} runs below {target[:80]}, and would be ended with it",
+        f"lamp show {session} shows it; end it first, or leave the rest alone",
+        session=session,
+    )
 
 
 def adopted_already(target: str, session: str) -> ConflictError:
