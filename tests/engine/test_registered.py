@@ -57,6 +57,16 @@ def code_of(call: Callable[[], object]) -> str:
     return caught.value.code.value
 
 
+def running_as(mark: str) -> int:
+    """The pid of a sleeper, once it is one."""
+
+    def found() -> list[int]:
+        return [one.pid for one in marked(mark) if one.cmdline[0] == mark]
+
+    assert wait_until(lambda: len(found()) == 1, 20)
+    return found()[0]
+
+
 def sleeper(mark: str) -> str:
     return f"bash -c 'exec -a {mark} sleep 300'"
 
@@ -357,6 +367,21 @@ def test_another_agent_in_the_same_conversation_keeps_its_own(lit: Engine, tmp_p
         assert lit.call("kill_session", session=neighbour, force=True, grace="0s")["state"] == "ended"
 
 
+def test_what_another_in_the_same_conversation_let_go_is_not_its_own(lit: Engine, tmp_path: Path, mark: str) -> None:
+    """Whoever says that it is in a conversation may be wrong, or lie: what has left both of them is neither's to end."""
+    with outsider(lit, tmp_path) as agent, outsider(lit, tmp_path) as other:
+        for one in (agent, other):
+            one.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
+        session, neighbour = own(agent), own(other)
+        other.tell(f"(setsid {sleeper(mark)} &)")
+        job = running_as(mark)
+        assert job not in {one["pid"] for one in lit.show(session)["tree"]}
+        assert lit.call("kill_session", session=session, force=True, grace="0s")["state"] == "ended"
+        assert [one.pid for one in marked(mark)] == [job]
+        assert lit.call("kill_session", session=neighbour, force=True, grace="0s")["state"] == "ended"
+        assert none_left(mark), "nobody else is in its conversation any more"
+
+
 def test_going_down_leaves_it_alone(tmp_path: Path, lit: Engine) -> None:
     """Nobody put it under management: it is found again by the next daemon."""
     with outsider(lit, tmp_path) as agent:
@@ -472,10 +497,9 @@ def test_nothing_is_in_two_sessions(lit: Engine, tmp_path: Path, mark: str) -> N
     with outsider(lit, tmp_path) as agent:
         session = own(agent)
         agent.tell(f"{sleeper(mark)} &")
-        assert wait_until(lambda: marked(mark), 20)
-        (job,) = marked(mark)
+        job = running_as(mark)
         with pytest.raises(LampError) as caught:
-            adopt(lit, job.pid)
+            adopt(lit, job)
         assert (caught.value.code, caught.value.details["session"]) == (Code.ADOPTED, session)
         lit.call("kill_session", session=session, force=True, grace="0s")
         assert none_left(mark)

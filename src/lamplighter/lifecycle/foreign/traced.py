@@ -204,7 +204,7 @@ class Traced:
         """Whether it is still there; if not, whether it left something behind."""
         if await self._is_there(lamp):
             return
-        tree = TracedTree(self._trail(lamp.session), self._ours)
+        tree = self._tree(lamp.session)
         members = await asyncio.to_thread(tree.members)
         if lamp.session.state is not State.RUNNING:
             return  # somebody ends it by now
@@ -254,7 +254,7 @@ class Traced:
     async def end(self, lamp: Lamp) -> None:
         """From the intent to the record, also when it was begun before a crash. With survivors, on and on."""
         await self._look(lamp)
-        tree = TracedTree(self._trail(lamp.session), self._ours)
+        tree = self._tree(lamp.session)
         kept = read_json(self._file(lamp.session.id)) or {}
         self._recall(tree, kept)
         ladder: list[str] = list(kept.get("ladder", ()))
@@ -352,6 +352,12 @@ class Traced:
             if main and key == (main.pid, main.start)
             else "a process that it began with"
         )
+
+    def _tree(self, session: Session) -> TracedTree:
+        """Without the marks that another living session gives to what it starts too: which of them is right, nobody can tell."""
+        others = (lamp.session for lamp in self.fleet.lamps.values() if lamp.session.id != session.id)
+        shared = {mark for other in others if other.agent == session.agent for mark in _marks(other)}
+        return TracedTree(self._trail(session), self._ours, shared)
 
     def _ours(self) -> set[int]:
         """The keeper and the shims; the daemon is the tree's own process."""

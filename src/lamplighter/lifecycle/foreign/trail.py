@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from lamplighter.agents import recognise
@@ -104,13 +104,16 @@ class Trail:
 
 class TracedTree(Tree):
     """The processes on a trail. `ours` names the keeper and the shims: they and all below them are never in it, and neither
-    are other tmux sessions, nor any tmux server, as what a server holds may be anybody's."""
+    are other tmux sessions, nor any tmux server, as what a server holds may be anybody's. `shared` are marks that say nothing."""
 
-    def __init__(self, trail: Trail, ours: Callable[[], set[int]]) -> None:
+    def __init__(
+        self, trail: Trail, ours: Callable[[], set[int]], shared: Collection[tuple[str, str]] = frozenset()
+    ) -> None:
         super().__init__(trail.session, None)
         self.adopted = True
         self.trail = trail
         self.ours = ours
+        self._marks = trail.marks - set(shared)
         self.multiplexers: set[Key] = set()
         self._leading: dict[int, proc.Stat] = {}
         self._terminals: set[int] = set()
@@ -174,13 +177,13 @@ class TracedTree(Tree):
         return stat.session in self._sessions or (leader is not None and stat.start >= leader.start)
 
     def _is_marked(self, stat: proc.Stat) -> bool:
-        names = ("TMUX", "TMUX_PANE") if self.trail.server else tuple({name for name, _ in self.trail.marks})
+        names = ("TMUX", "TMUX_PANE") if self.trail.server else tuple({name for name, _ in self._marks})
         found = proc.variables_of(stat.pid, (MARK, *names))
         mark, server = found.get(MARK), self.trail.server
         if mark == self.session:
             return True
         if server is None:
-            return mark is None and not self.trail.marks.isdisjoint(found.items()) and self._started_here(stat)
+            return mark is None and not self._marks.isdisjoint(found.items()) and self._started_here(stat)
         socket, pid, number = (["", "", "", *found.get("TMUX", "").rsplit(",", 2)])[-3:]
         if pid != str(server[0]) or os.path.realpath(socket) != self.trail.socket:
             return False
