@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -197,11 +198,24 @@ def test_stale_entries_are_found_and_those_of_the_living_are_not(
     claude_entry(tmp_path, SESSION.format(2), os.getpid(), me)
     stale = claude_entry(tmp_path, SESSION.format(3), 4194304, 17)
     (tmp_path / ".claude" / "sessions" / "4194304.abc.key").write_text("x")
-    for garbage in ("{", '{"pid": "x"}', '{"pid": 5, "procStart": {}}', "[1]"):
+    long = "9" * 5000
+    starts = [json.dumps({"pid": 4194304, "sessionId": "x", "procStart": start}) for start in (long, "\u00b2", "-1")]
+    for garbage in ("{", '{"pid": "x"}', '{"pid": 5, "procStart": {}}', "[1]", f'{{"pid": {long}}}', *starts):
         (tmp_path / ".claude" / "sessions" / f"{uuid.uuid4().hex}.json").write_text(garbage)
     files = [file["path"] for leak in lit.call("scan_host")["leaks"] for file in leak["files"]]
     mine = [path for path in files if path.startswith(str(tmp_path))]
     assert mine == [str(stale.with_name("4194304.abc.key")), str(stale)]
+
+
+def test_no_process_can_break_a_scan_by_its_environment(watcher: Engine, mark: str, tmp_path: Path) -> None:
+    """Anybody may have anything there: a number that Python refuses to read, digits that are none."""
+    said = ("9" * 5000, "\u0661", "\u00b2", "-1", "")
+    things = [sleeper("job", mark, marks=claude(20 + number, CLAUDE_PID=pid)) for number, pid in enumerate(said)]
+    with playing("claude", tmp_path, things) as player:
+        player.kill()
+        assert {each["pid"] for leak in found(watcher, set(player.pids)) for each in leak["processes"]} == set(
+            player.pids
+        )
 
 
 # -- what only looks alike

@@ -132,7 +132,7 @@ def _of_process(pid: int, where: Where) -> str | None:
             return None
         said = journal.parse(file.read(journal.HEAD)) or {}
     start, known = str(said.get("procStart", "")), where.starts.get(pid)
-    if known is not None and start.isdigit() and int(start) != known:
+    if known is not None and journal.number(start) not in (None, known):
         return None
     return words(said.get("sessionId")) if words(said.get("cwd")) in where.folders else None
 
@@ -348,7 +348,7 @@ def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
         keys = [key for key, _ in listed(folder, beginning=f"{pid}.", ending=".key")]
         socket = words(said.get("messagingSocketPath"))
         beside = (*keys, socket) if socket.endswith(f"/{pid}.sock") else (*keys,)
-        yield OnRecord(path, words(said.get("sessionId")), pid, int(start) if start.isdecimal() else None, beside)
+        yield OnRecord(path, words(said.get("sessionId")), pid, journal.number(start), beside)
 
 
 def _on_record(path: str) -> dict[str, Any]:

@@ -129,6 +129,11 @@ def count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
 
 
+def number(text: str) -> int | None:
+    """A whole number that was written as a text: not every text of digits is one, and Python reads none of thousands of them."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
 def moment(value: Any) -> float | None:
     """Unix seconds, of an ISO time or of milliseconds."""
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from lamplighter.agents.journal import number
 from lamplighter.agents.traces import OnRecord, Traces, traces_of
 from lamplighter.domain.leak import (
     Certainty,
@@ -194,8 +195,8 @@ class Scan:
         """By the most exact of its marks: the agent's process, the session's entry in the registry, its age."""
         session = next((said[name] for name in traces.sessions if name in said), None)
         for name in traces.pids:
-            if said.get(name, "").isdecimal():
-                fate, why = self._fate_of_process(traces.agent, int(said[name]), stat, name)
+            if (pid := number(said.get(name, ""))) is not None:
+                fate, why = self._fate_of_process(traces.agent, pid, stat, name)
                 if fate is not Fate.UNSURE:
                     return Origin(traces.agent, session or f"of process {said[name]}", fate, why)
         entries = [entry for entry in self._entries.get(traces.agent, ()) if session and entry.session == session]
