@@ -224,3 +224,25 @@ def test_every_reader_is_there(golden: Callable[..., Any]) -> None:
         assert form.agent == agent
     assert format_of("generic") is None
     assert transcript.find("generic", transcript.Where("/", "/", 0, 1)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "9999-12-31T23:59:59-12:00",
+        "0001-01-01T00:00:00+12:00",
+        "2026-13-45",
+        1e300,
+        -(10**15),
+        1e14,
+        True,
+        float("nan"),
+    ],
+)
+def test_a_time_that_nobody_can_show_is_none(said: object) -> None:
+    assert journal.moment(said) is None
+
+
+def test_times_that_can_be_shown() -> None:
+    for said in ("2026-01-02T03:04:05Z", 1767323045, 1767323045000):
+        assert journal.moment(said) == 1767323045

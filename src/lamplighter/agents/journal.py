@@ -18,6 +18,7 @@ HEAD = 1 << 20
 TAIL = 8 << 20
 FARTHEST = 32 << 20
 _PIECE = 1 << 16
+_LATEST = 1e11  # in the year 5138
 
 
 class Entry(NamedTuple):
@@ -138,9 +139,10 @@ def moment(value: Any) -> float | None:
     """Unix seconds, of an ISO time or of milliseconds."""
     if isinstance(value, str):
         try:
-            return datetime.fromisoformat(value.strip()).timestamp()
+            found = datetime.fromisoformat(value.strip()).timestamp()
         except (ValueError, OverflowError, OSError):
             return None
+        return found if 0 < found < _LATEST else None  # at the ends of time there are some that no clock can show
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 1e14:
-        return value / 1000 if value > 1e11 else float(value)
+        return value / 1000 if value > _LATEST else float(value)
     return None
