@@ -153,7 +153,7 @@ def test_what_was_seen_below_it_stays_its_own(lit: Engine, tmp_path: Path) -> No
         assert job.is_seen(session)
         job.lose_its_parent()
         assert job.ask()["result"]["caller"] == f"session:{session}"
-        assert job.pid in {process["pid"] for process in lit.show(session)["tree"]}
+        assert wait_until(lambda: job.is_on_record(session), 20)  # by a look that was after that
         lit.kill(lit.daemon())
         ended = lit.call("kill_session", session=session, force=True, grace="0s")
         assert ended["state"] == "ended"
@@ -187,6 +187,12 @@ class Stray:
             return born and self.pid in {process["pid"] for process in tree}
 
         return wait_until(look, 20)
+
+    def is_on_record(self, session: str) -> bool:
+        """Whether it is written down as one that is on its own."""
+        assert self.pid in {process["pid"] for process in self.lit.show(session)["tree"]}
+        kept = json.loads((self.lit.folder / "sessions" / session / "trail.json").read_text())
+        return self.pid in [pid for pid, _ in kept.get("strays", [])]
 
     def lose_its_parent(self) -> None:
         stat = Path(f"/proc/{self.pid}/stat")

@@ -19,4 +19,4 @@ def test_the_core_is_without_a_warning(reach: Reach) -> None:
     command = shlex.join(["env", *(f"{name}={value}" for name, value in reach.passed_on.items()), *reach.command()])
     done = reach.run(TDQS, "lint", "--command", command, "--fail-on", "warning", "--format", "json")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(json.loads(done.stdout)["tools"]) == 13
+    assert len(json.loads(done.stdout)["tools"]) == 14

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NoReturn
-
+from lamplighter.drivers.unreachable import UnreachableDriver
 from lamplighter.errors import Code, ConflictError
-from lamplighter.line import Line
 
 
 def out_of_reach(who: str = "it") -> ConflictError:
@@ -18,15 +15,6 @@ def out_of_reach(who: str = "it") -> ConflictError:
     )
 
 
-class LogicalDriver:
-    def encode(self, text: str, *, keys: bool, enter: bool) -> NoReturn:
-        del text, keys, enter
-        raise out_of_reach()
-
-    async def type(self, line: Line, place: Mapping[str, Any], data: bytes, by: str, key: str) -> dict[str, Any]:
-        del line, place, data, by, key
-        raise out_of_reach()
-
-    async def ask_to_stop(self, line: Line, place: Mapping[str, Any]) -> bool:
-        del line, place
-        return False
+class LogicalDriver(UnreachableDriver):
+    def refusal(self) -> ConflictError:
+        return out_of_reach()

@@ -220,8 +220,8 @@ def test_survivors_are_loud_and_nothing_acts_on_a_terminal() -> None:
 @pytest.mark.parametrize(("verdict", "said"), [("orphaned", "lamp cleanup shows"), ("stuck", "lamp cleanup stuck")])
 def test_lamp_alone_suggests_it(verdict: str, said: str) -> None:
     session = {
-        "id": "0a", "name": "one", "state": "running", "verdict": verdict, "memory": 1, "cpu": 0.0, "processes": 1,
-        "evidence": [], "command": ["x"], "started_at": None, "created_at": None, "ended_at": None,
+        "id": "0a", "name": "one", "driver": "terminal", "state": "running", "verdict": verdict, "memory": 1, "cpu": 0.0,
+        "processes": 1, "evidence": [], "command": ["x"], "started_at": None, "created_at": None, "ended_at": None,
     }  # fmt: skip
     assert any(said in line for line in plain.lines(overview({"sessions": [session]})))
     assert not any(

@@ -35,7 +35,8 @@ def test_there_are_the_six_tools_with_the_inputs_of_the_reference(lit: Engine, p
         "sessions_list": "kinds limit offset activeMinutes label search messageLimit",
         "sessions_history": "sessionKey limit offset includeTools",
         "sessions_send": "sessionKey message timeoutSeconds",
-        "sessions_spawn": "task label agentId model runTimeoutSeconds cwd mode cleanup",
+        # runtime is an addition: an agent over ACP.
+        "sessions_spawn": "task label agentId model runTimeoutSeconds cwd mode runtime cleanup",
         "sessions_kill": "sessionKey force",
         "sessions_cleanup": "filter olderThan dryRun",
     }

@@ -63,8 +63,7 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
 
     Use it to find an id or to see what you have left running; for one in full get_session, to end many
     cleanup_sessions. Anybody may see all. Oldest first, in pages: left_out counts the rest, next goes into after.
-    Ended ones only with `ended` in the selection. unknown is never safe to kill. BAD_INPUT for a selection that
-    cannot be read.
+    Ended ones only with `ended` in the selection. unknown is never safe to kill.
     """
     found = await conversation.operate("list_sessions", selection=request.selection)
     rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
@@ -116,8 +115,8 @@ async def get_session(conversation: Conversation, request: Request) -> Answer:
     why, and the death certificate that proves what is left.
 
     Use it before you kill, or to learn how something ended; use list_sessions for many, read_output for what it
-    printed. Anybody may look; ended sessions stay known. At most 25 processes, tree_left_out counts the rest.
-    NOT_FOUND; AMBIGUOUS when several ids begin so.
+    printed. Ended sessions stay known. At most 25 processes, tree_left_out counts the rest. NOT_FOUND; AMBIGUOUS when
+    several ids begin so.
     """
     found = await conversation.operate("get_session", session=getattr(request, "session", ""))
     return Answer(

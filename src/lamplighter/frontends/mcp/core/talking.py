@@ -25,8 +25,8 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     """Type into a running session as a person at its keyboard would, then press Enter.
 
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
-    (end_session, kill_session). Sent literally and exactly once, to an agent submitted as one prompt; with keys=true it
-    is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
+    (end_session, kill_session). Sent literally and exactly once, to an agent submitted as one prompt; with keys=true
+    it is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
     wait_session, and read_output from the cursor that comes back.
 
     Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes repeat it with approval.
@@ -74,9 +74,9 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     """Read what a session shows on its screen now, or what it has printed, by cursor.
 
     Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
-    repeating a byte. To wait for something use wait_session; for state or exit get_session. Anybody may read; nothing
-    is consumed. Works after the end, while the log is kept. Output without since begins 200 lines before the end.
-    NOT_FOUND; BAD_INPUT for a cursor past the end.
+    repeating a byte. To wait for something use wait_session; for state or exit get_session. Nothing is consumed.
+    Works after the end, while the log is kept. Output without since begins 200 lines before the end. NOT_FOUND;
+    BAD_INPUT for a cursor past the end.
     """
     arguments = given(request)
     if request.mode == "screen":
