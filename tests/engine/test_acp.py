@@ -28,11 +28,11 @@ def lit() -> Iterator[Engine]:
 class Talk:
     """A session with the scripted agent, which notes all that it is sent."""
 
-    def __init__(self, lit: Engine, *options: str, **arguments: Any) -> None:
+    def __init__(self, lit: Engine, *options: str, program: str = AGENT, **arguments: Any) -> None:
         self.lit = lit
         self.log = lit.folder / f"heard-{uuid.uuid4().hex}"
         home = ["--home", str(lit.folder)]
-        command = (lit.python, AGENT, "--log", str(self.log), *home, *options)
+        command = (lit.python, program, "--log", str(self.log), *home, *options)
         self.started = lit.start(*command, acp=True, **arguments)
         self.id = self.started["id"]
 
@@ -44,8 +44,14 @@ class Talk:
     def send(self, text: str, **options: Any) -> int:
         return self.lit.call("send_input", session=self.id, text=text, **options)["cursor"]
 
-    def wait(self, until: str = "reply") -> None:
-        self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+    def wait(self, until: str = "reply") -> dict[str, Any]:
+        return self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+
+    def reply(self) -> tuple[str, str]:
+        """What it answered last, and how the turn ended."""
+        told = self.wait()
+        assert told["source"] == "transcript"
+        return told["reply"], told["turn"]
 
     def read(self, since: int = 0) -> str:
         return self.lit.call("read_output", session=self.id, mode="output", since=since)["text"]
@@ -93,6 +99,25 @@ def test_a_prompt_and_its_answer(lit: Engine) -> None:
     assert talk.end()["how"] == "asked"
     assert len(talk.heard("session/close")) == 1
     assert talk.read().endswith("> recall\nsay hello there"), "an ended one can be read"
+
+
+def test_waiting_for_the_reply_tells_it(lit: Engine) -> None:
+    talk = Talk(lit, prompt="say first")
+    assert talk.reply() == ("first", "done")
+    talk.send("say let me see\ntool notes.txt\nsay second words\nthink all is said")
+    assert talk.reply() == ("second words", "done")
+    talk.send("fail overloaded")
+    assert talk.reply() == ("", "failed")
+    talk.send("ask something\nsay never")
+    talk.request()
+    talk.send("Escape", keys=True)
+    assert talk.reply() == ("<cancelled>", "interrupted")
+    talk.send("think hm")
+    assert talk.reply() == ("", "done")
+    lit.kill(lit.daemon())
+    assert talk.reply() == ("", "done")
+    talk.end()
+    assert talk.reply() == ("", "done"), "it was answered, without a word"
 
 
 @pytest.mark.parametrize(
@@ -274,12 +299,19 @@ def test_an_error_is_an_answer(lit: Engine) -> None:
 def test_one_that_dies_in_a_turn(lit: Engine) -> None:
     talk = Talk(lit)
     cursor = talk.send("say last words\ndie 3")
-    with pytest.raises(LampError) as waited:
-        talk.wait()
-    assert waited.value.code is Code.ENDED
+    assert talk.reply() == ("last words", "ended")
     assert "last words" in talk.read(cursor)
     assert lit.call("wait_session", session=talk.id)["exit"] == {"code": 3}
     assert "the agent is gone" in talk.read(cursor)
+
+
+def test_one_that_dies_without_a_word(lit: Engine) -> None:
+    talk = Talk(lit, prompt="say before")
+    assert talk.reply() == ("before", "done")
+    talk.send("die 3")
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.ENDED, "what was said to an earlier prompt is no answer to this one"
 
 
 def test_one_that_stops_reading(lit: Engine) -> None:
@@ -335,3 +367,40 @@ def test_what_it_said_is_what_it_leaves(lit: Engine) -> None:
     talk.ask("think hm\ntool notes.txt\nsay all is done")
     talk.end()
     assert "all is done" in str(talk.show()["handoff"]) or "all is done" in str(talk.show()["ending"]), talk.show()
+
+
+@pytest.mark.parametrize("name", ["claude-agent-acp", "some-agent"])
+def test_what_was_said_as_messages(lit: Engine, tmp_path: Path, name: str) -> None:
+    """By our own record of the talk, whatever the agent is and whatever file it keeps itself."""
+    program = tmp_path / name
+    program.symlink_to(AGENT)
+    talk = Talk(lit, program=str(program), prompt="say first")
+    talk.wait()
+    assert (talk.show()["agent"] == "claude") == (name == "claude-agent-acp")
+    talk.send("tool notes.txt\nsay second")
+    talk.wait()
+    path = f"{talk.started['folder']}/conversation.jsonl"
+    assert wait_until(lambda: talk.show()["conversation"] is not None), talk.show()
+    expected = [
+        ("user", "say first"),
+        ("assistant", "first"),
+        ("user", "tool notes.txt\nsay second"),
+        ("tool", "notes.txt"),
+        ("assistant", "second"),
+    ]
+    page = lit.call("read_output", session=talk.id, mode="transcript")
+    assert [(each["role"], each["text"]) for each in page["messages"]] == expected
+    assert {each["conversation"] for each in page["messages"]} == {talk.show()["conversation"]["id"]}
+    assert talk.show()["conversation"]["path"] == path
+    used = len("say first") + len("tool notes.txt\nsay second")
+    assert talk.show()["tokens"] == {"input": used, "output": 14}
+    lit.kill(lit.daemon())
+    talk.ask("say third")
+    more = lit.call("read_output", session=talk.id, mode="transcript", since=page["cursor"])
+    assert [each["text"] for each in more["messages"]] == ["say third", "third"]
+    talk.end()
+    last = lit.call("read_output", session=talk.id, mode="transcript", lines=1)
+    assert [each["text"] for each in last["messages"]] == ["third"]
+    assert talk.show()["tokens"] == {"input": used + len("say third"), "output": 21}
+    told = lit.call("read_history", session=talk.id, spoken=True)["messages"]
+    assert [each["text"] for each in told if each["role"] == "assistant"] == ["first", "second", "third"]

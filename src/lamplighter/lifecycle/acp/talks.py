@@ -96,7 +96,7 @@ class Talks:
         conversation = partner.exchange.conversation
         if conversation is not None and partner.lamp.session.conversation.get("id") != conversation:
             await persist(
-                lambda: self.conversations.enter(partner.id, conversation, path=partner.journal.path, why="begun"),
+                lambda: self.conversations.enter(partner.id, conversation, why="begun"),
                 f"the conversation of {partner.id}",
             )
 
@@ -228,9 +228,10 @@ class Talks:
             ended = None
         journal = Journal(self.fleet.folder(session.id))
         text, reason = await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
-        if ended is not None and not text:
+        turn = "ended" if reason is None else _TURNS.get(reason, "failed")
+        if ended is not None and turn == "ended" and not text:
             raise ended
-        return Reply(text, "ended" if reason is None else _TURNS.get(reason, "failed"), "transcript")
+        return Reply(text, turn, "transcript")
 
     def _asked_at(self, session: Session) -> int:
         partner = self._partners.get(session.id)
