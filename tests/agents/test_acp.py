@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.model import Gate, Hang, Run, Say, echo
+from lamplighter.testing.model import Call, Gate, Hang, Run, Say, echo
 from lamplighter.testing.model.steps import Turn
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.real_agents import AGENTS, MODULES, NODE, Agent
@@ -42,18 +42,22 @@ def environment(agent: Agent) -> dict[str, str]:
     return {**agent.environment(), **own.get(agent.name, {})}
 
 
-def ask_first(agent: Agent) -> None:
-    """Its user has allowed nothing: it asks before it runs a command."""
+def ask_first(agent: Agent) -> dict[str, str]:
+    """Its user has allowed nothing: it asks before it runs a command. What its environment is to have for that."""
     home = agent.home
     if agent.name == "claude":
         (home / ".claude" / "settings.json").write_text("{}")
-    elif agent.name == "codex":
-        place = home / ".codex" / "config.toml"
-        text = place.read_text().replace('"never"', '"untrusted"').replace("danger-full-access", "read-only")
-        place.write_text(text)
     elif agent.name == "opencode":
         place = home / ".config" / "opencode" / "opencode.json"
         place.write_text(json.dumps({**json.loads(place.read_text()), "permission": {"bash": "ask"}}))
+    # By itself codex-acp has a model decide; and it sets policy and sandbox itself, whatever the configuration says.
+    return {"INITIAL_AGENT_MODE": "read-only"} if agent.name == "codex" else {}
+
+
+def touching(which: str, name: str) -> Run | Call:
+    """In its own folder: about another one opencode asks first, and then about the command. Codex asks when the model does."""
+    leave = {"sandbox_permissions": "require_escalated", "justification": "may I?"}
+    return Call("exec_command", {"cmd": f"touch {name}", **leave}) if which == "codex" else Run(f"touch {name}")
 
 
 class Talk:
@@ -125,13 +129,12 @@ def test_prompts_replies_and_a_conversation_gone_on_with(which: str, served: Eng
 
 def test_a_permission_is_asked_of_the_operator(which: str, served: Engine, tmp_path: Path) -> None:
     def script(said: str, number: int) -> Turn:
-        # In its own folder: about another one opencode asks first, and then about the command.
-        return [Run(f"touch made-{number}"), Say(f"done {number}")]
+        return [touching(which, f"made-{number}"), Say(f"done {number}")]
 
     with scripted(script) as model:
         agent = make(which, tmp_path, model)
-        ask_first(agent)
-        talk = Talk(served, agent)
+        asking = ask_first(agent)
+        talk = Talk(served, agent, environment={**environment(agent), **asking})
         for decision, number in (("refuse", 1), ("grant", 2)):
             cursor = talk.send(f"make it, attempt {number}")
             request = talk.request()
