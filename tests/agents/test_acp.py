@@ -146,6 +146,27 @@ def test_a_permission_is_asked_of_the_operator(which: str, served: Engine, tmp_p
         talk.end()
 
 
+def test_the_model_is_chosen(which: str, served: Engine, tmp_path: Path) -> None:
+    wanted = {"claude": "sonnet", "codex": "gpt-6-astra", "gemini": "gemini-2.5-pro", "opencode": "own/own"}[which]
+    with scripted(echo) as model:
+        agent = make(which, tmp_path, model)
+        talk = Talk(served, agent, model=wanted)
+        talk.ask("some words")
+        asked = [f"{path} {body.get('model')}" for path, body in model.requests if "some words" in str(body)]
+        assert asked
+        assert all(wanted.rpartition("/")[2] in each for each in asked), asked
+        assert talk.show()["tokens"]["output"] > 0
+        talk.end()
+        if which == "gemini":
+            return  # it takes any name
+        other = Talk(served, agent, model="nonsense-9", prompt="never said")
+        assert wait_until(lambda: other.show()["verdict"] == "stuck", 60.0), other.show()
+        assert "the model nonsense-9 is not to be had" in other.show()["evidence"][0]
+        assert wanted in other.show()["evidence"][0]
+        other.end()
+        assert model.count("never said") == 0
+
+
 def test_a_turn_is_cancelled_and_the_next_one_runs(which: str, served: Engine, tmp_path: Path) -> None:
     gate = Gate()
 

@@ -161,11 +161,12 @@ def test_a_first_prompt_and_a_conversation_gone_on_with(lit: Engine) -> None:
     talk.wait()
     assert wait_until(lambda: "conversation" in [event["action"] for event in lit.events(talk.id)])
     talk.end()
-    loaded = Talk(lit, resume=talk.id)
+    loaded = Talk(lit, "--models", "option", resume=talk.id, model="large-1")
     assert loaded.ask("recall").endswith("say first")
     assert loaded.read().startswith("> say first\n(as before)\n> recall\n"), loaded.read()
+    assert loaded.ask("model").endswith("\nlarge-1")
     resumed = Talk(lit, "--without", "load", resume="last")
-    assert resumed.ask("recall") == "> recall\nsay first | recall"
+    assert resumed.ask("recall") == "> recall\nsay first | recall | model"
     assert [len(resumed.heard(f"session/{name}")) for name in ("list", "load", "resume", "new")] == [1, 0, 1, 0]
     loaded.kill()
     resumed.kill()
@@ -181,6 +182,33 @@ def test_an_agent_that_cannot_go_on_says_so(lit: Engine) -> None:
     with pytest.raises(LampError) as waited:
         talk.wait()
     assert waited.value.code is Code.NOT_ACTIVE
+    talk.kill()
+
+
+@pytest.mark.parametrize("offered", ["option", "groups", "old"])
+@pytest.mark.parametrize("model", ["large-1", "Large"])
+def test_the_model_is_chosen_before_the_first_prompt(lit: Engine, offered: str, model: str) -> None:
+    talk = Talk(lit, "--models", offered, model=model, prompt="model")
+    assert talk.reply() == ("large-1", "done")
+    chosen = "session/set_model" if offered == "old" else "session/set_config_option"
+    assert [each["method"] for each in talk.heard()] == ["initialize", "session/new", chosen, "session/prompt"]
+    talk.kill()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "lets nobody choose its model"), (("--models", "option"), "no such model; it offers small-1, large-1")],
+    ids=["nothing to choose", "not that one"],
+)
+def test_a_model_that_is_not_to_be_had(lit: Engine, options: tuple[str, ...], said: str) -> None:
+    talk = Talk(lit, *options, model="huge", prompt="say never")
+    assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()
+    assert said in talk.show()["evidence"][0]
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.NOT_ACTIVE
+    assert said in waited.value.message
+    assert talk.heard("session/prompt") == [], "no other model answers instead"
     talk.kill()
 
 
@@ -338,13 +366,14 @@ def test_it_is_ended_whatever_it_ignores(lit: Engine, mark: str, options: tuple[
 
 def test_it_has_no_terminal_and_needs_an_agent(lit: Engine) -> None:
     talk = Talk(lit)
-    for call, arguments, code in (
+    refusals: tuple[tuple[str, dict[str, Any], Code], ...] = (
         ("attach_session", {"session": talk.id}, Code.NOT_ATTACHABLE),
         ("send_input", {"session": talk.id, "text": "  "}, Code.BAD_INPUT),
         ("start_session", {"command": ["x"], "acp": True, "tmux": True}, Code.BAD_INPUT),
         ("start_session", {"command": [], "acp": True, "agent": "nobody"}, Code.NO_SUCH_PROGRAM),
         ("start_session", {"command": [], "acp": True}, Code.EMPTY_COMMAND),
-    ):
+    )
+    for call, arguments, code in refusals:
         with pytest.raises(LampError) as refused:
             lit.call(call, **arguments)
         assert refused.value.code is code, call

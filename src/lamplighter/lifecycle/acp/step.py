@@ -17,6 +17,7 @@ from lamplighter.lifecycle.acp.journal import render
 
 _LONGEST_ERROR = 500
 _MOST_ASKED = 20
+_MOST_MODELS = 30
 _ALLOW, _REJECT = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 
 
@@ -184,7 +185,9 @@ class Step:
         elif called == words.LIST:
             self._load(words.newest(result))
         elif called in (words.NEW, words.LOAD, words.RESUME):
-            self._opened(words.begun(result) or exchange.wanted)
+            self._opened(words.begun(result) or exchange.wanted, result)
+        elif called in (words.SET_OPTION, words.SET_MODEL):
+            self._ready()
         elif called == words.PROMPT:
             self._stop(*words.stop(result))
 
@@ -197,6 +200,8 @@ class Step:
             self._stop("error", {}, said)
         elif called == words.NEW and error.get("code") == words.LOGIN_NEEDED and self._login():
             return
+        elif called in (words.SET_OPTION, words.SET_MODEL):
+            self._give_up(f"the model {self.exchange.model} is not to be had: {said}{self._offered()}")
         elif called != words.CLOSE:
             self._give_up(f"{called} failed: {said}")
 
@@ -242,13 +247,37 @@ class Step:
         self._request(words.AUTHENTICATE, words.authenticate(method))
         return True
 
-    def _opened(self, conversation: str | None) -> None:
+    def _opened(self, conversation: str | None, result: Any) -> None:
         if conversation is None:
             self._give_up("the agent does not say what it calls the conversation")
             return
         self._finish_message()
-        self.exchange.conversation, self.exchange.phase = conversation, Phase.READY
+        self.exchange.conversation = conversation
         self._keep({"kind": "named", "id": conversation})
+        if self.exchange.model is None:
+            self._ready()
+        else:
+            self._choose_model(conversation, self.exchange.model, words.models(result))
+
+    def _choose_model(self, conversation: str, model: str, models: words.Models | None) -> None:
+        """Before the first prompt, which is not to be answered by another."""
+        if models is None:
+            self._give_up(
+                "the agent lets nobody choose its model over ACP: start it without one, or set it in its own settings"
+            )
+            return
+        self.exchange.abilities["models"] = list(models.known)[:_MOST_MODELS]
+        self._request(*words.choose_model(conversation, models, model))
+
+    def _offered(self) -> str:
+        return (
+            "; it offers " + ", ".join(self.exchange.abilities["models"])
+            if self.exchange.abilities.get("models")
+            else ""
+        )
+
+    def _ready(self) -> None:
+        self.exchange.phase = Phase.READY
         self._next_turn()
 
     def _give_up(self, why: str) -> None:
