@@ -172,6 +172,17 @@ def test_a_first_prompt_and_a_conversation_gone_on_with(lit: Engine) -> None:
     resumed.kill()
 
 
+def test_what_was_said_before_may_be_told_late(lit: Engine) -> None:
+    """It is not taken for the answer to the first prompt."""
+    talk = Talk(lit, prompt="say first")
+    talk.wait()
+    talk.end()
+    loaded = Talk(lit, "--late", resume=talk.id, prompt="say second")
+    assert loaded.reply() == ("second", "done")
+    assert loaded.read() == "> say first\n(as before)\n> say second\nsecond"
+    loaded.kill()
+
+
 def test_an_agent_that_cannot_go_on_says_so(lit: Engine) -> None:
     talk = Talk(lit, "--without", "load", "--without", "resume", resume="conv-of-long-ago")
     assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()

@@ -14,12 +14,14 @@ _KEYS = 256
 
 
 class Phase(StrEnum):
-    """Where the talk is. `refused`: the agent would not begin; `closed`: it was told that there is no more to come."""
+    """Where the talk is. `settling`: an older conversation was opened, and what was said in it may come yet. `refused`: the agent
+    would not begin; `closed`: it was told that there is no more to come."""
 
     NEW = "new"
     GREETING = "greeting"
     LOGIN = "login"
     OPENING = "opening"
+    SETTLING = "settling"
     READY = "ready"
     CLOSED = "closed"
     REFUSED = "refused"
@@ -39,7 +41,7 @@ class Exchange:
     own requests without an answer, by number; `outbox` what is to be written to the agent, each with the key that makes it
     happen once; `queue` the prompts that wait; `asked` the agent's requests for permission, by their number as JSON.
     `once`: it is told to leave when its prompts are answered; `trusting`: what it asks for is granted; `model`: the one that is
-    to be chosen before the first prompt."""
+    to be chosen before the first prompt; `loaded`: what was said before comes with its conversation."""
 
     cwd: str = "/"
     wanted: str | None = None
@@ -64,6 +66,7 @@ class Exchange:
     once: bool = False
     trusting: bool = False
     model: str | None = None
+    loaded: bool = False
 
     @property
     def done(self) -> bool:

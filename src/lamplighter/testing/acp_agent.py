@@ -175,10 +175,14 @@ class Agent:
 
     def do_session_load(self, number: int, params: dict[str, Any]) -> None:
         self.open(params["sessionId"])
+        if self.options.late:
+            self.send({"id": number, "result": self.choices()})
+            time.sleep(0.1)  # its client has the answer by now, and could prompt
         for said in self.said():
             self.update("user_message_chunk", content={"type": "text", "text": said})
             self.update("agent_message_chunk", content={"type": "text", "text": "(as before)"})
-        self.send({"id": number, "result": self.choices()})
+        if not self.options.late:
+            self.send({"id": number, "result": self.choices()})
 
     def do_session_resume(self, number: int, params: dict[str, Any]) -> None:
         self.open(params["sessionId"])
@@ -326,6 +330,7 @@ def main() -> int:
     parser.add_argument("--login", action="store_true")
     parser.add_argument("--refuse")
     parser.add_argument("--models")
+    parser.add_argument("--late", action="store_true", help="what was said before is told after it is loaded")
     parser.add_argument("--without", action="append", default=[])
     options = parser.parse_args()
     if options.ignore_term:

@@ -230,6 +230,7 @@ class Step:
             return
         exchange.wanted = conversation
         if exchange.abilities.get("load"):
+            exchange.loaded = True
             self._request(words.LOAD, words.load_session(conversation, exchange.cwd))
         elif exchange.abilities.get("resume"):
             self._request(words.RESUME, words.resume_session(conversation, exchange.cwd))
@@ -277,7 +278,15 @@ class Step:
         )
 
     def _ready(self) -> None:
-        self.exchange.phase = Phase.READY
+        """What was said before is to come before the agent says that it has loaded it. There are agents that say so in the
+        middle of it, and the first answer could not be told apart from the last one of before: so it is waited for."""
+        self.exchange.phase = Phase.SETTLING if self.exchange.loaded else Phase.READY
+        self._next_turn()
+
+    def settle(self) -> None:
+        """It has been quiet for long enough."""
+        if self.exchange.phase is Phase.SETTLING:
+            self.exchange.phase = Phase.READY
         self._next_turn()
 
     def _give_up(self, why: str) -> None:

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 _CANCEL_SECONDS = 0.7
 _CLOSE_SECONDS = 0.7
 _LEAVE_SECONDS = 5.0
+_SETTLE_SECONDS = 0.5
 _LINES = 50
 _TURNS = {"end_turn": "done", "cancelled": "interrupted", "ended": "ended"}
 """How a turn ended, in the words of whoever waits for replies; else it failed."""
@@ -78,7 +79,10 @@ class Talks:
             await self._name(partner)
             if lamp.line is not None:
                 lamp.line.tell("arm", cursor=partner.position)
-            await first_of(output, changed, lamp.ended)
+            if partner.exchange.phase is not Phase.SETTLING:
+                await first_of(output, changed, lamp.ended)
+            elif not await until(output, _SETTLE_SECONDS):
+                await persist(lambda: partner.step(lambda step: step.settle()), f"the talk with {partner.id}")
 
     async def _speak(self, partner: Partner) -> None:
         lamp = partner.lamp
