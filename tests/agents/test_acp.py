@@ -130,7 +130,9 @@ def test_prompts_replies_and_a_conversation_gone_on_with(which: str, served: Eng
         again = Talk(served, agent, resume=talk.id)
         assert "STUB-REPLY 3: third words" in again.ask("third words"), again.read()
         assert "first words" in again.read(), "what was said before comes with the conversation"
-        assert again.read().endswith("third words\nSTUB-REPLY 3: third words"), "and before the new prompt"
+        told, _, new = again.read().partition("> third words")
+        assert "REPLY 2: second words" in told, "and before the new prompt"
+        assert new.rstrip().endswith("STUB-REPLY 3: third words")
         again.end()
 
 
