@@ -216,11 +216,11 @@ def update(params: Any) -> tuple[str | None, Document | None]:
 def _kept(update: Any) -> Document | None:
     match update:
         case schema.AgentMessageChunk():
-            return {"kind": "agent", "text": _text(update.content)}
+            return {"kind": "agent", **_piece(update)}
         case schema.AgentThoughtChunk():
-            return {"kind": "thought", "text": _text(update.content)}
+            return {"kind": "thought", **_piece(update)}
         case schema.UserMessageChunk():
-            return {"kind": "user", "text": _text(update.content)}
+            return {"kind": "user", **_piece(update)}
         case schema.ToolCallStart() | schema.ToolCallProgress():
             paths = [place.path for place in update.locations or ()] if update.kind in _WRITES else []
             told = {"title": update.title, "tool": update.kind, "status": update.status, "files": paths}
@@ -237,6 +237,11 @@ def _guess(update: Document) -> Document | None:
     text = _dict(update.get("content")).get("text")
     kind = kinds.get(str(update.get("sessionUpdate")))
     return {"kind": kind, "text": text} if kind and isinstance(text, str) else None
+
+
+def _piece(chunk: schema.ContentChunk) -> Document:
+    """Of the message that the agent says, if it says of which."""
+    return {"text": _text(chunk.content), **({"message": chunk.message_id} if chunk.message_id else {})}
 
 
 def _text(block: Any) -> str:

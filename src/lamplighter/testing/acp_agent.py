@@ -3,6 +3,7 @@
 Standard library only, and nothing of ours. Conversations are kept in a folder, one file each. For tests only.
 
     say WORDS      say them, a word at a time           think WORDS    think them aloud
+    part ID WORDS  say them as pieces of a message with an id
     gate FILE      wait until FILE is there             note FILE      add a line to FILE: one for each real run
     ask TITLE      ask for permission, say the outcome  tool TITLE     a tool begins and completes
     big N          say N bytes at once                  flood N        say N words
@@ -249,6 +250,11 @@ class Agent:
         words = rest.split(" ")
         for place, word in enumerate(words):
             self.speak(word if place == len(words) - 1 else f"{word} ")
+
+    def act_part(self, rest: str) -> None:
+        name, _, words = rest.partition(" ")
+        for word in words.split(" "):
+            self.update("agent_message_chunk", content={"type": "text", "text": word}, messageId=name)
 
     def act_think(self, rest: str) -> None:
         self.speak(rest, "agent_thought_chunk")

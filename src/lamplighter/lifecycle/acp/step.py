@@ -343,19 +343,19 @@ class Step:
         text = entry["kind"] in ("agent", "thought", "user")
         if text and not entry["text"]:
             return
-        if last.get("kind") != entry["kind"] or not text:
+        same = text and last.get("kind") == entry["kind"] and last.get("message") == entry.get("message")
+        if not same:
             self._finish_message()
         kept: dict[str, Any] = {"acp": 1, "at": round(self.at, 3), **entry}
-        if self.exchange.last.get("open") and not (text and self.exchange.last.get("kind") == entry["kind"]):
+        if self.exchange.last.get("open") and not same:
             kept["nl"] = 1
         if text:
-            kept["first"] = int(self.exchange.last.get("kind") != entry["kind"])
+            kept["first"] = int(not same)
         self.entries.append(kept)
         shown = render(kept)
         still = {"open": not shown.endswith("\n") if shown else bool(self.exchange.last.get("open"))}
-        begun = (
-            self.exchange.last if text and not kept["first"] else {"kind": entry["kind"], "from": None} if text else {}
-        )
+        new = {"kind": entry["kind"], "message": entry.get("message"), "from": None} if text else {}
+        begun = self.exchange.last if same else new
         self.exchange.last = {**begun, **still}
 
     def _finish_message(self) -> None:
