@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.model import Gate, Hang, Run, Say, echo
+from lamplighter.testing.model import Call, Gate, Hang, Run, Say, echo
 from lamplighter.testing.model.steps import Turn
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.real_agents import AGENTS, MODULES, NODE, Agent
@@ -42,18 +42,29 @@ def environment(agent: Agent) -> dict[str, str]:
     return {**agent.environment(), **own.get(agent.name, {})}
 
 
-def ask_first(agent: Agent) -> None:
-    """Its user has allowed nothing: it asks before it runs a command."""
+def ask_first(agent: Agent) -> dict[str, str]:
+    """Its user has allowed nothing: it asks before it runs a command. What its environment is to have for that."""
     home = agent.home
     if agent.name == "claude":
         (home / ".claude" / "settings.json").write_text("{}")
-    elif agent.name == "codex":
-        place = home / ".codex" / "config.toml"
-        text = place.read_text().replace('"never"', '"untrusted"').replace("danger-full-access", "read-only")
-        place.write_text(text)
     elif agent.name == "opencode":
         place = home / ".config" / "opencode" / "opencode.json"
         place.write_text(json.dumps({**json.loads(place.read_text()), "permission": {"bash": "ask"}}))
+    # By itself codex-acp has a model decide; and it sets policy and sandbox itself, whatever the configuration says.
+    return {"INITIAL_AGENT_MODE": "read-only"} if agent.name == "codex" else {}
+
+
+def touching(which: str, name: str) -> Run | Call:
+    """In its own folder: about another one opencode asks first, and then about the command. Codex asks when the model does."""
+    leave = {"sandbox_permissions": "require_escalated", "justification": "may I?"}
+    return Call("exec_command", {"cmd": f"touch {name}", **leave}) if which == "codex" else Run(f"touch {name}")
+
+
+def grow_older(agent: Agent) -> None:
+    """Gemini CLI names its files by the minute: one that loads a conversation in the minute of its start begins that file anew
+    before it looks into it, and then finds nothing."""
+    for chat in agent.home.glob(".gemini/tmp/*/chats/session-*"):
+        chat.rename(chat.with_name("session-2020-01-01T00-00-" + chat.name.rpartition("-")[2]))
 
 
 class Talk:
@@ -115,28 +126,24 @@ def test_prompts_replies_and_a_conversation_gone_on_with(which: str, served: Eng
         assert [model.count(said) for said in ("first words", "second words")] == [1, 1]
         assert talk.show()["agent"] == which
         talk.end()
-        if which == "gemini":
-            return  # it says that it can load, and then finds no conversation of a process before it
+        grow_older(agent)
         again = Talk(served, agent, resume=talk.id)
         assert "STUB-REPLY 3: third words" in again.ask("third words"), again.read()
         assert "first words" in again.read(), "what was said before comes with the conversation"
+        told, _, new = again.read().partition("> third words")
+        assert "REPLY 2: second words" in told, "and before the new prompt"
+        assert new.rstrip().endswith("STUB-REPLY 3: third words")
         again.end()
 
 
 def test_a_permission_is_asked_of_the_operator(which: str, served: Engine, tmp_path: Path) -> None:
     def script(said: str, number: int) -> Turn:
-        return [Run(f"touch {tmp_path}/made-{number}"), Say(f"done {number}")]
+        return [touching(which, f"made-{number}"), Say(f"done {number}")]
 
-    open_questions = {
-        "codex": "it did not ask, with the policy untrusted and a sandbox to read in",
-        "opencode": "it asked, and after a refusal its turn did not end within two minutes",
-    }
-    if which in open_questions:
-        pytest.skip(f"not understood yet: {open_questions[which]}")
     with scripted(script) as model:
         agent = make(which, tmp_path, model)
-        ask_first(agent)
-        talk = Talk(served, agent)
+        asking = ask_first(agent)
+        talk = Talk(served, agent, environment={**environment(agent), **asking})
         for decision, number in (("refuse", 1), ("grant", 2)):
             cursor = talk.send(f"make it, attempt {number}")
             request = talk.request()
@@ -144,8 +151,29 @@ def test_a_permission_is_asked_of_the_operator(which: str, served: Engine, tmp_p
             served.kill(served.daemon())
             served.call("decide_approval", request=request, decision=decision)
             talk.wait()
-            assert (tmp_path / f"made-{number}").exists() == (decision == "grant"), talk.read(cursor)
+            assert (agent.project / f"made-{number}").exists() == (decision == "grant"), talk.read(cursor)
         talk.end()
+
+
+def test_the_model_is_chosen(which: str, served: Engine, tmp_path: Path) -> None:
+    wanted = {"claude": "sonnet", "codex": "gpt-6-astra", "gemini": "gemini-2.5-pro", "opencode": "own/own"}[which]
+    with scripted(echo) as model:
+        agent = make(which, tmp_path, model)
+        talk = Talk(served, agent, model=wanted)
+        talk.ask("some words")
+        asked = [f"{path} {body.get('model')}" for path, body in model.requests if "some words" in str(body)]
+        assert asked
+        assert all(wanted.rpartition("/")[2] in each for each in asked), asked
+        assert talk.show()["tokens"]["output"] > 0
+        talk.end()
+        if which == "gemini":
+            return  # it takes any name
+        other = Talk(served, agent, model="nonsense-9", prompt="never said")
+        assert wait_until(lambda: other.show()["verdict"] == "stuck", 60.0), other.show()
+        assert "the model nonsense-9 is not to be had" in other.show()["evidence"][0]
+        assert wanted in other.show()["evidence"][0]
+        other.end()
+        assert model.count("never said") == 0
 
 
 def test_a_turn_is_cancelled_and_the_next_one_runs(which: str, served: Engine, tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ def lit() -> Iterator[Engine]:
 class Talk:
     """A session with the scripted agent, which notes all that it is sent."""
 
-    def __init__(self, lit: Engine, *options: str, **arguments: Any) -> None:
+    def __init__(self, lit: Engine, *options: str, program: str = AGENT, **arguments: Any) -> None:
         self.lit = lit
         self.log = lit.folder / f"heard-{uuid.uuid4().hex}"
         home = ["--home", str(lit.folder)]
-        command = (lit.python, AGENT, "--log", str(self.log), *home, *options)
+        command = (lit.python, program, "--log", str(self.log), *home, *options)
         self.started = lit.start(*command, acp=True, **arguments)
         self.id = self.started["id"]
 
@@ -44,8 +44,14 @@ class Talk:
     def send(self, text: str, **options: Any) -> int:
         return self.lit.call("send_input", session=self.id, text=text, **options)["cursor"]
 
-    def wait(self, until: str = "reply") -> None:
-        self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+    def wait(self, until: str = "reply") -> dict[str, Any]:
+        return self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+
+    def reply(self) -> tuple[str, str]:
+        """What it answered last, and how the turn ended."""
+        told = self.wait()
+        assert told["source"] == "transcript"
+        return told["reply"], told["turn"]
 
     def read(self, since: int = 0) -> str:
         return self.lit.call("read_output", session=self.id, mode="output", since=since)["text"]
@@ -95,6 +101,28 @@ def test_a_prompt_and_its_answer(lit: Engine) -> None:
     assert talk.read().endswith("> recall\nsay hello there"), "an ended one can be read"
 
 
+def test_waiting_for_the_reply_tells_it(lit: Engine) -> None:
+    talk = Talk(lit, prompt="say first")
+    assert talk.reply() == ("first", "done")
+    talk.send("say let me see\ntool notes.txt\nsay second words\nthink all is said")
+    assert talk.reply() == ("second words", "done")
+    talk.send("say a warning\npart m1 one two\npart m2 three four")
+    assert talk.reply() == ("threefour", "done")
+    assert talk.read().endswith("a warning\nonetwo\nthreefour")
+    talk.send("fail overloaded")
+    assert talk.reply() == ("", "failed")
+    talk.send("ask something\nsay never")
+    talk.request()
+    talk.send("Escape", keys=True)
+    assert talk.reply() == ("<cancelled>", "interrupted")
+    talk.send("think hm")
+    assert talk.reply() == ("", "done")
+    lit.kill(lit.daemon())
+    assert talk.reply() == ("", "done")
+    talk.end()
+    assert talk.reply() == ("", "done"), "it was answered, without a word"
+
+
 @pytest.mark.parametrize(
     "text", ["- leading", "two\nlines", "'q' \"d\" `t` $HOME \\n {}", "Wörter 漢字 👩‍👩‍👧", "y" * 1_500_000]
 )
@@ -136,14 +164,26 @@ def test_a_first_prompt_and_a_conversation_gone_on_with(lit: Engine) -> None:
     talk.wait()
     assert wait_until(lambda: "conversation" in [event["action"] for event in lit.events(talk.id)])
     talk.end()
-    loaded = Talk(lit, resume=talk.id)
+    loaded = Talk(lit, "--models", "option", resume=talk.id, model="large-1")
     assert loaded.ask("recall").endswith("say first")
     assert loaded.read().startswith("> say first\n(as before)\n> recall\n"), loaded.read()
+    assert loaded.ask("model").endswith("\nlarge-1")
     resumed = Talk(lit, "--without", "load", resume="last")
-    assert resumed.ask("recall") == "> recall\nsay first | recall"
+    assert resumed.ask("recall") == "> recall\nsay first | recall | model"
     assert [len(resumed.heard(f"session/{name}")) for name in ("list", "load", "resume", "new")] == [1, 0, 1, 0]
     loaded.kill()
     resumed.kill()
+
+
+def test_what_was_said_before_may_be_told_late(lit: Engine) -> None:
+    """It is not taken for the answer to the first prompt."""
+    talk = Talk(lit, prompt="say first")
+    talk.wait()
+    talk.end()
+    loaded = Talk(lit, "--late", resume=talk.id, prompt="say second")
+    assert loaded.reply() == ("second", "done")
+    assert loaded.read() == "> say first\n(as before)\n> say second\nsecond"
+    loaded.kill()
 
 
 def test_an_agent_that_cannot_go_on_says_so(lit: Engine) -> None:
@@ -156,6 +196,33 @@ def test_an_agent_that_cannot_go_on_says_so(lit: Engine) -> None:
     with pytest.raises(LampError) as waited:
         talk.wait()
     assert waited.value.code is Code.NOT_ACTIVE
+    talk.kill()
+
+
+@pytest.mark.parametrize("offered", ["option", "groups", "old"])
+@pytest.mark.parametrize("model", ["large-1", "Large"])
+def test_the_model_is_chosen_before_the_first_prompt(lit: Engine, offered: str, model: str) -> None:
+    talk = Talk(lit, "--models", offered, model=model, prompt="model")
+    assert talk.reply() == ("large-1", "done")
+    chosen = "session/set_model" if offered == "old" else "session/set_config_option"
+    assert [each["method"] for each in talk.heard()] == ["initialize", "session/new", chosen, "session/prompt"]
+    talk.kill()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "lets nobody choose its model"), (("--models", "option"), "no such model; it offers small-1, large-1")],
+    ids=["nothing to choose", "not that one"],
+)
+def test_a_model_that_is_not_to_be_had(lit: Engine, options: tuple[str, ...], said: str) -> None:
+    talk = Talk(lit, *options, model="huge", prompt="say never")
+    assert wait_until(lambda: talk.show()["verdict"] == "stuck"), talk.show()
+    assert said in talk.show()["evidence"][0]
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.NOT_ACTIVE
+    assert said in waited.value.message
+    assert talk.heard("session/prompt") == [], "no other model answers instead"
     talk.kill()
 
 
@@ -274,12 +341,19 @@ def test_an_error_is_an_answer(lit: Engine) -> None:
 def test_one_that_dies_in_a_turn(lit: Engine) -> None:
     talk = Talk(lit)
     cursor = talk.send("say last words\ndie 3")
-    with pytest.raises(LampError) as waited:
-        talk.wait()
-    assert waited.value.code is Code.ENDED
+    assert talk.reply() == ("last words", "ended")
     assert "last words" in talk.read(cursor)
     assert lit.call("wait_session", session=talk.id)["exit"] == {"code": 3}
     assert "the agent is gone" in talk.read(cursor)
+
+
+def test_one_that_dies_without_a_word(lit: Engine) -> None:
+    talk = Talk(lit, prompt="say before")
+    assert talk.reply() == ("before", "done")
+    talk.send("die 3")
+    with pytest.raises(LampError) as waited:
+        talk.wait()
+    assert waited.value.code is Code.ENDED, "what was said to an earlier prompt is no answer to this one"
 
 
 def test_one_that_stops_reading(lit: Engine) -> None:
@@ -306,13 +380,14 @@ def test_it_is_ended_whatever_it_ignores(lit: Engine, mark: str, options: tuple[
 
 def test_it_has_no_terminal_and_needs_an_agent(lit: Engine) -> None:
     talk = Talk(lit)
-    for call, arguments, code in (
+    refusals: tuple[tuple[str, dict[str, Any], Code], ...] = (
         ("attach_session", {"session": talk.id}, Code.NOT_ATTACHABLE),
         ("send_input", {"session": talk.id, "text": "  "}, Code.BAD_INPUT),
         ("start_session", {"command": ["x"], "acp": True, "tmux": True}, Code.BAD_INPUT),
         ("start_session", {"command": [], "acp": True, "agent": "nobody"}, Code.NO_SUCH_PROGRAM),
         ("start_session", {"command": [], "acp": True}, Code.EMPTY_COMMAND),
-    ):
+    )
+    for call, arguments, code in refusals:
         with pytest.raises(LampError) as refused:
             lit.call(call, **arguments)
         assert refused.value.code is code, call
@@ -335,3 +410,40 @@ def test_what_it_said_is_what_it_leaves(lit: Engine) -> None:
     talk.ask("think hm\ntool notes.txt\nsay all is done")
     talk.end()
     assert "all is done" in str(talk.show()["handoff"]) or "all is done" in str(talk.show()["ending"]), talk.show()
+
+
+@pytest.mark.parametrize("name", ["claude-agent-acp", "some-agent"])
+def test_what_was_said_as_messages(lit: Engine, tmp_path: Path, name: str) -> None:
+    """By our own record of the talk, whatever the agent is and whatever file it keeps itself."""
+    program = tmp_path / name
+    program.symlink_to(AGENT)
+    talk = Talk(lit, program=str(program), prompt="say first")
+    talk.wait()
+    assert (talk.show()["agent"] == "claude") == (name == "claude-agent-acp")
+    talk.send("tool notes.txt\nsay second")
+    talk.wait()
+    path = f"{talk.started['folder']}/conversation.jsonl"
+    assert wait_until(lambda: talk.show()["conversation"] is not None), talk.show()
+    expected = [
+        ("user", "say first"),
+        ("assistant", "first"),
+        ("user", "tool notes.txt\nsay second"),
+        ("tool", "notes.txt"),
+        ("assistant", "second"),
+    ]
+    page = lit.call("read_output", session=talk.id, mode="transcript")
+    assert [(each["role"], each["text"]) for each in page["messages"]] == expected
+    assert {each["conversation"] for each in page["messages"]} == {talk.show()["conversation"]["id"]}
+    assert talk.show()["conversation"]["path"] == path
+    used = len("say first") + len("tool notes.txt\nsay second")
+    assert talk.show()["tokens"] == {"input": used, "output": 14}
+    lit.kill(lit.daemon())
+    talk.ask("say third")
+    more = lit.call("read_output", session=talk.id, mode="transcript", since=page["cursor"])
+    assert [each["text"] for each in more["messages"]] == ["say third", "third"]
+    talk.end()
+    last = lit.call("read_output", session=talk.id, mode="transcript", lines=1)
+    assert [each["text"] for each in last["messages"]] == ["third"]
+    assert talk.show()["tokens"] == {"input": used + len("say third"), "output": 21}
+    told = lit.call("read_history", session=talk.id, spoken=True)["messages"]
+    assert [each["text"] for each in told if each["role"] == "assistant"] == ["first", "second", "third"]

@@ -14,12 +14,14 @@ _KEYS = 256
 
 
 class Phase(StrEnum):
-    """Where the talk is. `refused`: the agent would not begin; `closed`: it was told that there is no more to come."""
+    """Where the talk is. `settling`: an older conversation was opened, and what was said in it may come yet. `refused`: the agent
+    would not begin; `closed`: it was told that there is no more to come."""
 
     NEW = "new"
     GREETING = "greeting"
     LOGIN = "login"
     OPENING = "opening"
+    SETTLING = "settling"
     READY = "ready"
     CLOSED = "closed"
     REFUSED = "refused"
@@ -38,7 +40,8 @@ class Exchange:
     """`cursor`: the output is taken in up to here. `size`: of the conversation's file, which counts no further. `calls` are our
     own requests without an answer, by number; `outbox` what is to be written to the agent, each with the key that makes it
     happen once; `queue` the prompts that wait; `asked` the agent's requests for permission, by their number as JSON.
-    `once`: it is told to leave when its prompts are answered; `trusting`: what it asks for is granted."""
+    `once`: it is told to leave when its prompts are answered; `trusting`: what it asks for is granted; `model`: the one that is
+    to be chosen before the first prompt; `loaded`: what was said before comes with its conversation."""
 
     cwd: str = "/"
     wanted: str | None = None
@@ -62,6 +65,8 @@ class Exchange:
     refused: str | None = None
     once: bool = False
     trusting: bool = False
+    model: str | None = None
+    loaded: bool = False
 
     @property
     def done(self) -> bool:
@@ -98,7 +103,8 @@ class Exchange:
 class Talk:
     """How a talk is to begin. `resume`: an older conversation of the agent's, or `last`; `logins` are the ways in which it may be
     logged in to with what its environment has. `heeds_eof`: it leaves when its input ends. `once`: it is
-    to leave when it has answered; `trusting`: whatever it asks for is granted, for whoever said so before."""
+    to leave when it has answered; `trusting`: whatever it asks for is granted, for whoever said so before. `model`: not the one
+    of its own settings."""
 
     resume: str | None = None
     prompt: str | None = None
@@ -106,11 +112,12 @@ class Talk:
     heeds_eof: bool = True
     once: bool = False
     trusting: bool = False
+    model: str | None = None
 
     def exchange(self, cwd: str, owner: str, key: str, handed: str | None) -> Exchange:
         """Before its first word. What was handed over comes before the prompt, as one."""
         begun = Exchange(cwd=cwd, wanted=self.resume, logins=list(self.logins))
-        begun.once, begun.trusting = self.once, self.trusting
+        begun.once, begun.trusting, begun.model = self.once, self.trusting, self.model
         text = "\n\n".join(part for part in (handed, self.prompt) if part)
         if text:
             begun.take_key(key)

@@ -22,6 +22,9 @@ LIST = AGENT_METHODS["session_list"]
 CLOSE = AGENT_METHODS["session_close"]
 PROMPT = AGENT_METHODS["session_prompt"]
 CANCEL = AGENT_METHODS["session_cancel"]
+SET_OPTION = AGENT_METHODS["session_set_config_option"]
+SET_MODEL = "session/set_model"
+"""What came before options, and is in the schema no more; Gemini CLI has it alone."""
 UPDATE = CLIENT_METHODS["session_update"]
 PERMISSION = CLIENT_METHODS["session_request_permission"]
 LOGIN_NEEDED = -32000
@@ -77,6 +80,16 @@ def prompt(conversation: str, text: str) -> Document:
     return _said(schema.PromptRequest(session_id=conversation, prompt=[block]))
 
 
+def choose_model(conversation: str, models: Models, model: str) -> tuple[str, Document]:
+    """Which request chooses it. One that the agent did not list is asked for all the same: the agent says whether it has it."""
+    named = (value for value, name in models.known.items() if model.casefold() in (value.casefold(), name.casefold()))
+    value = model if model in models.known else next(named, model)
+    if models.option is None:
+        return SET_MODEL, {"sessionId": conversation, "modelId": value}
+    choice = schema.SetSessionConfigOptionSelectRequest(session_id=conversation, config_id=models.option, value=value)
+    return SET_OPTION, _said(choice)
+
+
 def cancel(conversation: str) -> Document:
     return _said(schema.CancelNotification(session_id=conversation))
 
@@ -117,6 +130,29 @@ def begun(result: Any) -> str | None:
     return identifier if isinstance(identifier, str) and identifier else None
 
 
+class Models(NamedTuple):
+    """The models that an agent offers, value to name. `option` of its own chooses among them; None: a request that has a name."""
+
+    option: str | None
+    known: dict[str, str]
+
+
+def models(result: Any) -> Models | None:
+    """From the beginning of a conversation; None when the agent lets nobody choose."""
+    said = _dict(result)
+    for option in _dicts(said.get("configOptions")):
+        if "model" in (option.get("category"), option.get("id")) and isinstance(option.get("id"), str):
+            groups = _dicts(option.get("options"))
+            values = [value for group in groups for value in _dicts(group.get("options")) or [group]]
+            return Models(option["id"], _named(values, "value"))
+    listed = said.get("models")
+    return Models(None, _named(_dicts(_dict(listed).get("availableModels")), "modelId")) if listed else None
+
+
+def _named(values: list[Document], key: str) -> dict[str, str]:
+    return {str(value[key]): str(value.get("name") or value[key]) for value in values if value.get(key)}
+
+
 def newest(result: Any) -> str | None:
     """The conversation that was last spoken in."""
     said = _read(schema.ListSessionsResponse, result)
@@ -131,9 +167,18 @@ def stop(result: Any) -> tuple[str, dict[str, int]]:
         return str(_dict(result).get("stopReason") or "end_turn"), {}
     used = said.usage
     counts = (
-        {"input": used.input_tokens, "output": used.output_tokens, "cached": used.cached_read_tokens} if used else {}
+        {"input": used.input_tokens, "output": used.output_tokens, "cached": used.cached_read_tokens}
+        if used
+        else _quota(said.field_meta)
     )
     return said.stop_reason, {kind: count for kind, count in counts.items() if count}
+
+
+def _quota(meta: Any) -> dict[str, int]:
+    """Tokens as they are told beside the answer by those who have no usage in it."""
+    told = _dict(_dict(_dict(meta).get("quota")).get("token_count"))
+    counts = {kind: told.get(f"{kind}_tokens") for kind in ("input", "output")}
+    return {kind: count for kind, count in counts.items() if isinstance(count, int)}
 
 
 class Permission(NamedTuple):
@@ -171,11 +216,11 @@ def update(params: Any) -> tuple[str | None, Document | None]:
 def _kept(update: Any) -> Document | None:
     match update:
         case schema.AgentMessageChunk():
-            return {"kind": "agent", "text": _text(update.content)}
+            return {"kind": "agent", **_piece(update)}
         case schema.AgentThoughtChunk():
-            return {"kind": "thought", "text": _text(update.content)}
+            return {"kind": "thought", **_piece(update)}
         case schema.UserMessageChunk():
-            return {"kind": "user", "text": _text(update.content)}
+            return {"kind": "user", **_piece(update)}
         case schema.ToolCallStart() | schema.ToolCallProgress():
             paths = [place.path for place in update.locations or ()] if update.kind in _WRITES else []
             told = {"title": update.title, "tool": update.kind, "status": update.status, "files": paths}
@@ -192,6 +237,11 @@ def _guess(update: Document) -> Document | None:
     text = _dict(update.get("content")).get("text")
     kind = kinds.get(str(update.get("sessionUpdate")))
     return {"kind": kind, "text": text} if kind and isinstance(text, str) else None
+
+
+def _piece(chunk: schema.ContentChunk) -> Document:
+    """Of the message that the agent says, if it says of which."""
+    return {"text": _text(chunk.content), **({"message": chunk.message_id} if chunk.message_id else {})}
 
 
 def _text(block: Any) -> str:
@@ -211,6 +261,10 @@ def _said(model: BaseModel) -> Document:
 
 def _dict(value: Any) -> Document:
     return cast("Document", value) if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[Document]:
+    return [_dict(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def _read(model: type[Model], value: Any) -> Model | None:

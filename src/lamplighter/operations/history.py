@@ -8,6 +8,7 @@ from pydantic import Field
 
 from lamplighter.agents.transcript import READERS
 from lamplighter.domain.session import Session
+from lamplighter.lifecycle.dialogue.transcripts import form_of
 from lamplighter.lifecycle.talk.history import Record, spoken
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
@@ -45,7 +46,7 @@ class History(Result):
 
 async def _spoken(call: Call, request: ReadHistory, session: Session) -> Record | None:
     """None where there is no transcript."""
-    if session.agent not in READERS:
+    if form_of(session) not in READERS:
         return None
     chapters = await call.app.recounting.chapters(session)
     if not any(chapter.path for chapter in chapters):

@@ -44,9 +44,8 @@ async def speaking(call: Call, request: StartSession, environment: Mapping[str, 
         )
     agent = request.agent or speaker(command)
     resume = await conversation_of(call, request.resume) if request.resume else None
-    return Speaking(
-        command, agent, talk(known or (structured(agent) if agent else None), environment, resume, request.prompt)
-    )
+    begun = talk(known or (structured(agent) if agent else None), environment, resume, request.prompt)
+    return Speaking(command, agent, replace(begun, model=request.model))
 
 
 def talk(known: Structured | None, environment: Mapping[str, str], resume: str | None, prompt: str | None) -> Talk:
@@ -63,15 +62,11 @@ async def spawn_structured(call: Call, request: SpawnAgent, agent: str) -> dict[
         raise InputError(
             Code.NO_SUCH_PROGRAM, f"Lamplighter does not know how {agent[:40]!a} speaks ACP", f"name one of {names}"
         )
-    if request.model is not None:
-        raise InputError(
-            Code.BAD_INPUT, "over ACP an agent uses the model of its own settings", "leave model out, or runtime acp"
-        )
     environment = request.environment or {}
     session = await launch_talk(
         call,
         known.command,
-        replace(talk(known, environment, None, request.task), once=not request.stays),
+        replace(talk(known, environment, None, request.task), once=not request.stays, model=request.model),
         agent=agent,
         environment=environment,
         cwd=request.cwd,

@@ -3,11 +3,13 @@
 Standard library only, and nothing of ours. Conversations are kept in a folder, one file each. For tests only.
 
     say WORDS      say them, a word at a time           think WORDS    think them aloud
+    part ID WORDS  say them as pieces of a message with an id
     gate FILE      wait until FILE is there             note FILE      add a line to FILE: one for each real run
     ask TITLE      ask for permission, say the outcome  tool TITLE     a tool begins and completes
     big N          say N bytes at once                  flood N        say N words
     garbage        print what is no message             wrong WORDS    print them to standard error
     read FILE      ask the client for a file, say what it answered
+    model          say which model it is
     recall         say what was said before in this conversation
     deaf           close standard input, and go on
     fail WORDS     answer the prompt with an error      die N          leave at once with status N
@@ -54,6 +56,7 @@ class Agent:
         self.conversation: Path | None = None
         self.deaf = False
         self.loggedin = not options.login
+        self.model = "small-1"
 
     # -- the wire
 
@@ -129,7 +132,41 @@ class Agent:
             self.send({"id": number, "error": {"code": -32603, "message": self.options.refuse}})
         else:
             self.open(f"conv-{uuid.uuid4().hex}")
-            self.send({"id": number, "result": {"sessionId": self.name}})
+            self.send({"id": number, "result": {"sessionId": self.name, **self.choices()}})
+
+    def choices(self) -> dict[str, Any]:
+        """The models that it offers, in the way that it was told to: as an option, in groups, or as agents once did."""
+        small, large = {"value": "small-1", "name": "Small"}, {"value": "large-1", "name": "Large"}
+        model = {"id": "brain", "name": "Model", "category": "model", "type": "select", "currentValue": "small-1"}
+        mode: dict[str, Any] = {
+            "id": "mode",
+            "name": "Mode",
+            "category": "mode",
+            "type": "select",
+            "currentValue": "x",
+            "options": [],
+        }
+        groups: list[Any] = [{"group": "all", "name": "All", "options": [small, large]}]
+        old = [{"modelId": each["value"], "name": each["name"]} for each in (small, large)]
+        ways: dict[str, dict[str, Any]] = {
+            "option": {"configOptions": [mode, {**model, "options": [small, large]}]},
+            "groups": {"configOptions": [mode, {**model, "options": groups}]},
+            "old": {"models": {"availableModels": old, "currentModelId": "small-1"}},
+        }
+        return ways.get(self.options.models, {})
+
+    def do_session_set_config_option(self, number: int, params: dict[str, Any]) -> None:
+        self.choose(number, params["value"])
+
+    def do_session_set_model(self, number: int, params: dict[str, Any]) -> None:
+        self.choose(number, params["modelId"])
+
+    def choose(self, number: int, model: str) -> None:
+        if model not in ("small-1", "large-1"):
+            self.send({"id": number, "error": {"code": -32602, "message": "no such model"}})
+            return
+        self.model = model
+        self.send({"id": number, "result": {"configOptions": []}})
 
     def open(self, name: str) -> None:
         folder = Path(self.options.home or os.environ.get("HOME") or ".") / "conversations"
@@ -139,10 +176,14 @@ class Agent:
 
     def do_session_load(self, number: int, params: dict[str, Any]) -> None:
         self.open(params["sessionId"])
+        if self.options.late:
+            self.send({"id": number, "result": self.choices()})
+            time.sleep(0.1)  # its client has the answer by now, and could prompt
         for said in self.said():
             self.update("user_message_chunk", content={"type": "text", "text": said})
             self.update("agent_message_chunk", content={"type": "text", "text": "(as before)"})
-        self.send({"id": number, "result": {}})
+        if not self.options.late:
+            self.send({"id": number, "result": self.choices()})
 
     def do_session_resume(self, number: int, params: dict[str, Any]) -> None:
         self.open(params["sessionId"])
@@ -210,6 +251,11 @@ class Agent:
         for place, word in enumerate(words):
             self.speak(word if place == len(words) - 1 else f"{word} ")
 
+    def act_part(self, rest: str) -> None:
+        name, _, words = rest.partition(" ")
+        for word in words.split(" "):
+            self.update("agent_message_chunk", content={"type": "text", "text": word}, messageId=name)
+
     def act_think(self, rest: str) -> None:
         self.speak(rest, "agent_thought_chunk")
 
@@ -262,6 +308,9 @@ class Agent:
     def act_deaf(self, _: str) -> None:
         """The main thread, which reads, has closed standard input before the turn began."""
 
+    def act_model(self, _: str) -> None:
+        self.speak(self.model)
+
     def act_recall(self, _: str) -> None:
         self.speak(" | ".join(self.said()[:-1]))
 
@@ -286,6 +335,8 @@ def main() -> int:
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--login", action="store_true")
     parser.add_argument("--refuse")
+    parser.add_argument("--models")
+    parser.add_argument("--late", action="store_true", help="what was said before is told after it is loaded")
     parser.add_argument("--without", action="append", default=[])
     options = parser.parse_args()
     if options.ignore_term:

@@ -91,13 +91,13 @@ class Journal:
         """What the agent said last, from a cursor on, and how the turn ended; None when it has not."""
         answer: str = ""
         reason: str | None = None
-        with open(self.path, "rb") as file:
+        with suppress(FileNotFoundError), open(self.path, "rb") as file:
             file.seek(since)
             for line in file.read(max(0, size - since)).splitlines():
                 entry = json.loads(line)
                 if entry["kind"] == "whole" and entry["of"] == "agent":
                     answer = entry["text"]
-                elif entry["kind"] == "whole":  # another was asked
+                elif entry["kind"] == "whole" and entry["of"] == "user":  # another was asked
                     answer, reason = "", None
                 elif entry["kind"] == "stop":
                     reason = entry["reason"]

@@ -17,6 +17,7 @@ from lamplighter.lifecycle.acp.journal import render
 
 _LONGEST_ERROR = 500
 _MOST_ASKED = 20
+_MOST_MODELS = 30
 _ALLOW, _REJECT = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 
 
@@ -184,7 +185,9 @@ class Step:
         elif called == words.LIST:
             self._load(words.newest(result))
         elif called in (words.NEW, words.LOAD, words.RESUME):
-            self._opened(words.begun(result) or exchange.wanted)
+            self._opened(words.begun(result) or exchange.wanted, result)
+        elif called in (words.SET_OPTION, words.SET_MODEL):
+            self._ready()
         elif called == words.PROMPT:
             self._stop(*words.stop(result))
 
@@ -197,6 +200,8 @@ class Step:
             self._stop("error", {}, said)
         elif called == words.NEW and error.get("code") == words.LOGIN_NEEDED and self._login():
             return
+        elif called in (words.SET_OPTION, words.SET_MODEL):
+            self._give_up(f"the model {self.exchange.model} is not to be had: {said}{self._offered()}")
         elif called != words.CLOSE:
             self._give_up(f"{called} failed: {said}")
 
@@ -225,6 +230,7 @@ class Step:
             return
         exchange.wanted = conversation
         if exchange.abilities.get("load"):
+            exchange.loaded = True
             self._request(words.LOAD, words.load_session(conversation, exchange.cwd))
         elif exchange.abilities.get("resume"):
             self._request(words.RESUME, words.resume_session(conversation, exchange.cwd))
@@ -242,13 +248,45 @@ class Step:
         self._request(words.AUTHENTICATE, words.authenticate(method))
         return True
 
-    def _opened(self, conversation: str | None) -> None:
+    def _opened(self, conversation: str | None, result: Any) -> None:
         if conversation is None:
             self._give_up("the agent does not say what it calls the conversation")
             return
         self._finish_message()
-        self.exchange.conversation, self.exchange.phase = conversation, Phase.READY
+        self.exchange.conversation = conversation
         self._keep({"kind": "named", "id": conversation})
+        if self.exchange.model is None:
+            self._ready()
+        else:
+            self._choose_model(conversation, self.exchange.model, words.models(result))
+
+    def _choose_model(self, conversation: str, model: str, models: words.Models | None) -> None:
+        """Before the first prompt, which is not to be answered by another."""
+        if models is None:
+            self._give_up(
+                "the agent lets nobody choose its model over ACP: start it without one, or set it in its own settings"
+            )
+            return
+        self.exchange.abilities["models"] = list(models.known)[:_MOST_MODELS]
+        self._request(*words.choose_model(conversation, models, model))
+
+    def _offered(self) -> str:
+        return (
+            "; it offers " + ", ".join(self.exchange.abilities["models"])
+            if self.exchange.abilities.get("models")
+            else ""
+        )
+
+    def _ready(self) -> None:
+        """What was said before is to come before the agent says that it has loaded it. There are agents that say so in the
+        middle of it, and the first answer could not be told apart from the last one of before: so it is waited for."""
+        self.exchange.phase = Phase.SETTLING if self.exchange.loaded else Phase.READY
+        self._next_turn()
+
+    def settle(self) -> None:
+        """It has been quiet for long enough."""
+        if self.exchange.phase is Phase.SETTLING:
+            self.exchange.phase = Phase.READY
         self._next_turn()
 
     def _give_up(self, why: str) -> None:
@@ -305,19 +343,19 @@ class Step:
         text = entry["kind"] in ("agent", "thought", "user")
         if text and not entry["text"]:
             return
-        if last.get("kind") != entry["kind"] or not text:
+        same = text and last.get("kind") == entry["kind"] and last.get("message") == entry.get("message")
+        if not same:
             self._finish_message()
         kept: dict[str, Any] = {"acp": 1, "at": round(self.at, 3), **entry}
-        if self.exchange.last.get("open") and not (text and self.exchange.last.get("kind") == entry["kind"]):
+        if self.exchange.last.get("open") and not same:
             kept["nl"] = 1
         if text:
-            kept["first"] = int(self.exchange.last.get("kind") != entry["kind"])
+            kept["first"] = int(not same)
         self.entries.append(kept)
         shown = render(kept)
         still = {"open": not shown.endswith("\n") if shown else bool(self.exchange.last.get("open"))}
-        begun = (
-            self.exchange.last if text and not kept["first"] else {"kind": entry["kind"], "from": None} if text else {}
-        )
+        new = {"kind": entry["kind"], "message": entry.get("message"), "from": None} if text else {}
+        begun = self.exchange.last if same else new
         self.exchange.last = {**begun, **still}
 
     def _finish_message(self) -> None:

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 _CANCEL_SECONDS = 0.7
 _CLOSE_SECONDS = 0.7
 _LEAVE_SECONDS = 5.0
+_SETTLE_SECONDS = 0.5
 _LINES = 50
 _TURNS = {"end_turn": "done", "cancelled": "interrupted", "ended": "ended"}
 """How a turn ended, in the words of whoever waits for replies; else it failed."""
@@ -78,7 +79,10 @@ class Talks:
             await self._name(partner)
             if lamp.line is not None:
                 lamp.line.tell("arm", cursor=partner.position)
-            await first_of(output, changed, lamp.ended)
+            if partner.exchange.phase is not Phase.SETTLING:
+                await first_of(output, changed, lamp.ended)
+            elif not await until(output, _SETTLE_SECONDS):
+                await persist(lambda: partner.step(lambda step: step.settle()), f"the talk with {partner.id}")
 
     async def _speak(self, partner: Partner) -> None:
         lamp = partner.lamp
@@ -96,7 +100,7 @@ class Talks:
         conversation = partner.exchange.conversation
         if conversation is not None and partner.lamp.session.conversation.get("id") != conversation:
             await persist(
-                lambda: self.conversations.enter(partner.id, conversation, path=partner.journal.path, why="begun"),
+                lambda: self.conversations.enter(partner.id, conversation, why="begun"),
                 f"the conversation of {partner.id}",
             )
 
@@ -228,9 +232,10 @@ class Talks:
             ended = None
         journal = Journal(self.fleet.folder(session.id))
         text, reason = await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
-        if ended is not None and not text:
+        turn = "ended" if reason is None else _TURNS.get(reason, "failed")
+        if ended is not None and turn == "ended" and not text:
             raise ended
-        return Reply(text, "ended" if reason is None else _TURNS.get(reason, "failed"), "transcript")
+        return Reply(text, turn, "transcript")
 
     def _asked_at(self, session: Session) -> int:
         partner = self._partners.get(session.id)

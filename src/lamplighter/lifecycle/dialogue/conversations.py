@@ -15,8 +15,9 @@ from typing import Any
 
 from lamplighter.agents.traces import traces_of
 from lamplighter.domain.permission import DAEMON, Caller
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import Code, ConflictError, LampError
+from lamplighter.lifecycle.acp.journal import Journal
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import aliases
 
@@ -40,6 +41,8 @@ class Conversations:
         if lamp is None or not is_id(conversation):
             return False
         agent = lamp.session.agent
+        if lamp.session.driver is Driver.ACP:  # the agent's own file, of which its hooks tell, is not what is read
+            path = Journal(self.fleet.folder(session)).path
 
         def become(before: Session) -> Session | None:
             known = before.conversation

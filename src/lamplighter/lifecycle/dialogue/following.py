@@ -113,8 +113,8 @@ class Following:
 
 
 def _is_followed(session: Session) -> bool:
-    """One without a terminal has one conversation."""
-    if session.agent not in READERS or not session.alive:
+    """One without a terminal has one conversation; one that speaks ACP says itself which."""
+    if session.agent not in READERS or not session.alive or session.driver is Driver.ACP:
         return False
     return session.driver is not Driver.HEADLESS or not session.conversation.get("path")
 

@@ -75,13 +75,13 @@ class Recounting:
         until = session.ended_at or self.fleet.clock.now()
 
         def find() -> list[Chapter]:
-            form = transcript.format_of(session.agent)
+            form = transcript.format_of(transcripts.form_of(session))
             known = session.conversations
             where = transcripts.where(session, until)
             if form is None:
                 return []
             if not known and not session.alive:  # nobody followed it while it lived
-                path = transcript.find(session.agent, where)
+                path = transcript.find(form.agent, where)
                 return [Chapter(form.name_of(path), path)] if path else []
             found: list[Chapter] = []
             for one in known:
@@ -125,7 +125,7 @@ class Recounting:
             ) from None
 
     async def _readable(self, session: Session) -> list[Chapter]:
-        if session.agent not in transcript.READERS:
+        if transcripts.form_of(session) not in transcript.READERS:
             raise UnavailableError(
                 Code.UNSUPPORTED,
                 f"{session.name} ({session.id}) runs {session.agent}, which keeps no transcript that can be read",
@@ -144,7 +144,7 @@ class Recounting:
         chapter = chapters[number] if number < len(chapters) else None
         last = 0
         if chapter is not None and chapter.path:
-            last = await self.patiently(session, lambda: pages.end(chapter.path, session.agent))
+            last = await self.patiently(session, lambda: pages.end(chapter.path, transcripts.form_of(session)))
         if (chapter is None and (number, place) != (0, 0)) or place > last:
             raise InputError(
                 Code.BAD_INPUT,
@@ -190,10 +190,10 @@ def _paging(session: Session, chapter: Chapter, place: int, limit: int, ended: b
     def work() -> Page:
         if not chapter.path:
             return Page((), place, False)
-        start = place
+        start, form = place, transcripts.form_of(session)
         if chapter.since is not None and not start:
-            start = pages.place_at(chapter.path, session.agent, chapter.since)
-        return pages.page(chapter.path, session.agent, start, limit, ended=ended)
+            start = pages.place_at(chapter.path, form, chapter.since)
+        return pages.page(chapter.path, form, start, limit, ended=ended)
 
     return work
 
@@ -202,7 +202,7 @@ def _tailing(session: Session, chapter: Chapter, count: int, limit: int) -> Call
     def work() -> Page:
         if not chapter.path:
             return Page((), 0, False)
-        return pages.tail(chapter.path, session.agent, count, limit, ended=not session.alive)
+        return pages.tail(chapter.path, transcripts.form_of(session), count, limit, ended=not session.alive)
 
     return work
 

@@ -10,23 +10,30 @@ from collections.abc import Iterable
 from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript
 from lamplighter.agents.whereabouts import Where
-from lamplighter.domain.session import Session
+from lamplighter.domain.session import Driver, Session
 from lamplighter.holder import proc
 from lamplighter.lifecycle.continuity.answering import answered
 
+ACP = "acp"
 _SECONDS = 4.0
 _AGENT = re.compile(r"agent:[^:]+:(\d+)@(\d+)")
+
+
+def form_of(session: Session) -> str:
+    """Whose form its transcript has: its agent's own; over ACP ours, which is the same for every agent."""
+    return ACP if session.driver is Driver.ACP else session.agent
 
 
 async def of_session(session: Session, until: float, named: str | None = None) -> Transcript | None:
     """Where somebody says that it is, else where such an agent keeps it. None when there is none that can be read;
     TimeoutError when there is no answer."""
     named = named or session.conversation.get("path")
-    if named is None and session.agent not in transcript.READERS:
+    form = form_of(session)
+    if named is None and form not in transcript.READERS:
         return None
 
     def read() -> Transcript | None:
-        path = named or transcript.find(session.agent, where(session, until))
+        path = named or transcript.find(form, where(session, until))
         return transcript.read(path) if path else None
 
     # A folder that hangs must not keep one of the few threads that everything else needs.

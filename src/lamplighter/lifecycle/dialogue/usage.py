@@ -16,6 +16,7 @@ from lamplighter.agents.transcript import READERS
 from lamplighter.domain.session import Session
 from lamplighter.errors import DeadlineError
 from lamplighter.lifecycle.dialogue.recounting import Chapter, Recounting
+from lamplighter.lifecycle.dialogue.transcripts import form_of
 from lamplighter.lifecycle.fleet import Fleet
 
 
@@ -43,13 +44,13 @@ class Usage:
 
     async def count(self, session: Session) -> None:
         """Up to now. A disk that does not answer leaves it as it was."""
-        if session.agent not in READERS or not session.alive:
+        if form_of(session) not in READERS or not session.alive:
             return
         account = self._accounts.setdefault(session.id, _Account())
         try:
             chapters = await self.recounting.chapters(session)
             async with account.lock:
-                await self.recounting.patiently(session, lambda: _count(account, session.agent, chapters))
+                await self.recounting.patiently(session, lambda: _count(account, form_of(session), chapters))
         except DeadlineError:
             return
 
@@ -58,18 +59,18 @@ class Usage:
         for session in sessions:
             reading = self.fleet.reading(session.id)
             printed = reading.offset if reading else None
-            if session.agent in READERS and (printed is None or self._printed.get(session.id) != printed):
+            if form_of(session) in READERS and (printed is None or self._printed.get(session.id) != printed):
                 self._printed[session.id] = printed
                 await self.count(session)
         self._printed = {name: seen for name, seen in self._printed.items() if name in self.fleet.lamps}
         self._accounts = {name: one for name, one in self._accounts.items() if name in self.fleet.lamps}
 
 
-def _count(account: _Account, agent: str, chapters: list[Chapter]) -> None:
+def _count(account: _Account, form: str, chapters: list[Chapter]) -> None:
     for path in {chapter.path for chapter in chapters if chapter.path}:
         now = pages.signature(path)
         if account.signatures.get(path) != now:
-            tally = account.tallies.setdefault(path, Tally(path, agent))
+            tally = account.tallies.setdefault(path, Tally(path, form))
             tally.count()
             account.signatures[path] = now
     kinds = dict.fromkeys(kind for tally in account.tallies.values() for kind in tally.total)

@@ -32,6 +32,7 @@ _SUMMARIES = (
     "CRITICAL: Respond with TEXT ONLY",
     "Your task is to create a detailed summary",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "[SUGGESTION MODE: ",
 )
 
 
@@ -48,8 +49,8 @@ class Asked:
 
     @property
     def aside(self) -> bool:
-        """Not a turn of its user's: a title, a summary, a look whether the model is there. None of these offers tools,
-        but for summaries, which say what they are."""
+        """Not a turn of its user's: a title, a summary, what its user may type next, a look whether the model is there. None of
+        these offers tools, but for summaries and guesses, which say what they are."""
         return not self.tools or not self.said or self.said[-1].startswith(_SUMMARIES)
 
 

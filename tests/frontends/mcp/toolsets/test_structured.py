@@ -50,6 +50,8 @@ def test_a_run_does_its_task_and_leaves(shared: Engine, claw: McpClient, work: s
     assert (shown["driver"], shown["kind"], shown["exit"]) == ("acp", "subagent", {"code": 0})
     assert "it is done" in str(claw.call("sessions_history", sessionKey=spawned["childSessionKey"]))
     assert none_left(mark)
+    replied = shared.call("wait_session", session=spawned["sessionId"], until="reply", timeout="30s")
+    assert (replied["reply"], replied["turn"]) == ("it is done", "done"), "also of one that has left"
 
 
 def test_a_session_stays_and_is_spoken_to(shared: Engine, claw: McpClient, work: str) -> None:
