@@ -20,6 +20,7 @@ import tty
 
 RULE = "─" * 60
 SPINNER = "◐◑"
+_BREATH_SECONDS = 0.1
 
 
 class Agent:
@@ -33,6 +34,7 @@ class Agent:
         self.works_until = 0.0
         self.turns = 0
         self.data = b""
+        self.came_at = self.pasted_at = 0.0
 
     def run(self) -> None:
         tty.setraw(0)
@@ -44,13 +46,15 @@ class Agent:
                 continue
             ready, _, _ = select.select([0], [], [], 0.1 if self.works_until else None)
             if ready:
+                self.came_at = time.monotonic()
                 if self.late:
                     time.sleep(0.8)
                 self.data += os.read(0, 1 << 20)
                 self.take()
 
     def take(self) -> None:
-        """Keys, and pastes, of which the whole must be there. Enter in the same breath as a paste is a part of it."""
+        """Keys, and pastes, of which the whole must be there. Enter in the same breath as a paste is a part of it, and
+        so is one that comes right after that was taken."""
         while self.data:
             if self.data.startswith(b"\x1b[200~"):
                 paste, found, rest = self.data[6:].partition(b"\x1b[201~")
@@ -64,6 +68,7 @@ class Agent:
                 else:
                     self.typed += paste.decode().replace("\r", "\n")
                     self.dialog = "permission" if self.asks_later else ""
+                self.pasted_at = time.monotonic()
             else:
                 key, self.data = self.data[:1], self.data[1:]
                 self.press(key.decode(errors="replace"))
@@ -72,6 +77,8 @@ class Agent:
         if self.dialog:
             self.note(dialog=self.dialog, keys=key)
             self.answer(key)
+        elif key == "\r" and self.came_at < self.pasted_at + _BREATH_SECONDS:
+            self.typed += "\n"
         elif key == "\r":
             self.submit()
         elif key == "\x1b":
