@@ -4,7 +4,8 @@ what was submitted. For tests only; standard library alone, as it is run as a pr
 What is submitted is written as a line of JSON into the file named by its first argument. Some texts do more than be answered:
 `work N` works for N seconds, `dialog` asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has
 it ask for permission when the next text was pasted. Keys that reach a dialog are written down too. Further arguments are its
-habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew.
+habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew, with
+`blank` it knows pastes long before it draws, and forgets what came before that.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Agent:
         self.dialog = "trust" if "trust" in habits else ""
         self.jobs = self.asks_later = False
         self.late = "slow" in habits
+        self.blank = "blank" in habits
         self.works_until = 0.0
         self.turns = 0
         self.data = b""
@@ -39,6 +41,9 @@ class Agent:
     def run(self) -> None:
         tty.setraw(0)
         os.write(1, b"\x1b[?2004h")
+        if self.blank:
+            time.sleep(7)
+            termios.tcflush(0, termios.TCIFLUSH)
         while True:
             self.draw()
             if self.works_until and time.monotonic() >= self.works_until:

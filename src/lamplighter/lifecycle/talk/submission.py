@@ -19,7 +19,7 @@ from lamplighter.errors import Code, ConflictError, InputError
 from lamplighter.lifecycle.talk.screens import Screens, Shown
 
 ENTER = b"\r"
-_KNOWN_SECONDS = 5.0  # for a screen that is not known, once it takes a paste
+_KNOWN_SECONDS = 5.0  # for a screen that is not known, once there is one and it takes a paste
 _STARTING_SECONDS = 60.0
 _PAUSE_SECONDS = 0.4
 _ECHO_SECONDS = 5.0
@@ -78,7 +78,8 @@ class Submission:
         begun = time.monotonic()
         shown = await self.screens.look(session)
         while shown is not None and shown.told is None and not session.traced:
-            patience = _KNOWN_SECONDS if shown.pastes else _STARTING_SECONDS - self._age(session)
+            starts = shown.blank or not shown.pastes  # opencode takes a paste long before it is there to read one
+            patience = _STARTING_SECONDS - self._age(session) if starts else _KNOWN_SECONDS
             if time.monotonic() - begun > patience or not await self._drawn(session, shown):
                 break
             shown = await self.screens.look(session)
