@@ -120,6 +120,13 @@ def test_two_at_once_do_not_mix(hall: Engine, tmp_path: Path) -> None:
     assert sorted(tui.noted("submitted")[1:]) == [f"text {number}" for number in range(3)]
 
 
+@pytest.mark.deep
+def test_one_that_draws_nothing_yet_is_waited_for(hall: Engine, tmp_path: Path) -> None:
+    tui = Tui(hall, tmp_path, "blank")
+    tui.send("ready")
+    assert tui.has("submitted", "ready")
+
+
 def test_a_text_without_enter_waits_in_the_input_line(hall: Engine, tmp_path: Path) -> None:
     tui = Tui(hall, tmp_path)
     tui.send("one\ntwo", enter=False)

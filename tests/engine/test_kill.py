@@ -112,6 +112,23 @@ def test_a_polite_end_asks_first(both: Engine) -> None:
     assert (process["pid"], process["command"], process["signal"], process["code"]) == (session["pid"], "cat", None, 0)
 
 
+def test_one_that_leaves_when_asked_was_asked_whatever_it_left_behind(both: Engine, mark: str) -> None:
+    """What it left is killed, as the certificate says; it was not."""
+    session = both.start("bash", "-c", f"(exec -a {mark} setsid sleep 600) & cat")["id"]
+    assert wait_until(lambda: marked(mark), 30)
+    ended = both.call("end_session", session=session)
+    assert (ended["how"], ended["exit"]) == ("asked", {"code": 0})
+    assert sorted(str(process["signal"]) for process in ended["certificate"]["processes"])[0] == "KILL"
+    assert none_left(mark)
+
+
+def test_one_that_leaves_only_at_term_was_terminated_whatever_its_exit(both: Engine) -> None:
+    session = both.start("bash", "-c", "trap 'exit 0' TERM; echo up; while true; do sleep 0.05; done")["id"]
+    assert wait_until(lambda: "up" in both.output(session), 30)
+    ended = both.call("end_session", session=session)
+    assert (ended["how"], ended["exit"]) == ("terminated", {"code": 0})
+
+
 def test_many_trees_at_once(both: Engine, mark: str) -> None:
     """Killed together, from as many connections, while others start."""
     sessions = [both.escapees(*TEN, mark=mark)["id"] for _ in range(8)]

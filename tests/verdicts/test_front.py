@@ -59,3 +59,16 @@ def test_what_it_waits_for(case: str, seen: bool, monkeypatch: pytest.MonkeyPatc
 def test_nothing_is_in_front_of_nothing() -> None:
     assert front.find_front([], 1) is None
     assert front.halted([], 1) is None
+
+
+@pytest.mark.parametrize("works", [False, True], ids=["at rest", "with a tool"])
+def test_an_agents_own_daemon_is_no_work_but_what_it_runs_is(works: bool) -> None:
+    daemon = "bash -c 'sleep 60 & exec -a kept sleep 61'" if works else "exec -a kept sleep 61"
+    with running("bash", "-c", f"({daemon}) </dev/null & exec cat") as pid:
+
+        def background(is_daemon: front.Known | None) -> str | None:
+            found = front.find_front(tree(pid), pid, is_daemon)
+            return found.background if found and found.rest is Rest.INPUT else "not up yet"
+
+        assert wait_until(lambda: background(None) == "sleep" and len(tree(pid)) == 2 + works, 10)
+        assert background(lambda words: "kept" in words) == ("sleep" if works else None)

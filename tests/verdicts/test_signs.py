@@ -117,6 +117,15 @@ def test_a_prompt_on_the_screen_does_not_outweigh_what_its_processes_do() -> Non
     assert judged(prompt, stopped=1, halted="agent")[0] is Verdict.STUCK
 
 
+def test_a_little_cpu_at_its_prompt_is_no_work_but_that_of_others_is() -> None:
+    prompt = Told(Sign.PROMPT, turned=True)
+    assert judged(prompt, cpu_rate=0.04, cpu_age=0.1, behind_rate=0.0)[0] is Verdict.FINISHED
+    assert judged(prompt, cpu_rate=0.04, cpu_age=0.1, behind_rate=0.03)[0] is Verdict.WORKING
+    assert judged(prompt, cpu_rate=0.04, cpu_age=0.1)[0] is Verdict.WORKING
+    assert judged(prompt, cpu_rate=0.4, behind_rate=0.0)[0] is Verdict.WORKING
+    assert judged(None, cpu_rate=0.04, cpu_age=0.1, behind_rate=0.0)[0] is Verdict.WORKING
+
+
 def test_a_screen_that_says_it_works_outweighs_stillness_until_that_is_too_long() -> None:
     assert judged(Told(Sign.WORKING))[0] is Verdict.WORKING
     assert judged(Told(Sign.WORKING), still_for=4000.0)[0] is Verdict.STUCK

@@ -273,6 +273,7 @@ TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises
 _RULE = re.compile(r"─{20}")
 _INPUT = re.compile(r"[❯!#]\s?")
 _CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
+_CHOICE = re.compile(r"^ {2,}(?:❯ )?(?:Yes|No), ")
 _COMMAND_SHOWN = re.compile(r"╌{20}")
 
 
@@ -308,6 +309,7 @@ SIGNS = Signs(
         ),
         Dialog(re.compile(r"^ Bash command$"), "permission to run: {about}", _CLOSING, _shown_command),
         Dialog(re.compile(r"^ Do you want to (?P<act>[^?]+)\?"), "permission to {act} ({about})", _CLOSING, _heading),
+        Dialog(re.compile(r"^ (?P<question>Make auto mode [^?]+\?)$"), "an answer: {question}", _CHOICE),
         Dialog(re.compile(r"^(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
         Dialog(re.compile(r"^ *❯ (?:\d\. )?\S"), "an answer", _CLOSING),
     ),

@@ -309,7 +309,7 @@ TRACES = Traces(
     calls=("sessionId", "threadId"),
     registry=_registry,
     sessions=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
-    daemon=("app-server", "--managed-daemon"),
+    daemon=(("app-server", "--managed-daemon"), ("app-server", "daemon", "pid-update-loop")),
     variables=("CODEX_HOME",),
 )
 

@@ -208,10 +208,22 @@ TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises
 _TOP, _FOOT = re.compile(r"▄{20}"), re.compile(r"▀{20}")
 _INPUT = re.compile(r" [>!*]")
 _CLOSING = re.compile(r"^ *╰─+╯$")
+_RULE, _FOOTER = re.compile(r"─{20}"), re.compile(r" workspace \(/directory\)")
 
 
 def _input_line(lines: Sequence[str]) -> Box | None:
-    return fenced(lines, _TOP, _INPUT, _FOOT)
+    return fenced(lines, _TOP, _INPUT, _FOOT) or _padded(lines)
+
+
+def _padded(lines: Sequence[str]) -> Box | None:
+    """Where a terminal does not say that it has all colours: no fences, an empty line above and one below."""
+    foot = next((place for place in range(len(lines) - 1, 0, -1) if _FOOTER.match(lines[place])), 0)
+    rule = next((place for place in range(foot - 1, -1, -1) if _RULE.match(lines[place])), foot)
+    begin = next((place for place in range(rule + 1, foot) if not lines[place]), foot)
+    marked = _INPUT.match(lines[begin + 1]) if begin + 1 < foot else None
+    if marked is None or lines[foot - 1] or any(_CLOSING.match(line) for line in lines[foot:]):
+        return None
+    return Box(begin, " ".join((lines[begin + 1][marked.end() :], *lines[begin + 2 : foot])).strip())
 
 
 SIGNS = Signs(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -53,8 +54,9 @@ class Traces:
     """Variables of three kinds: `sessions` name the conversation, `pids` the agent's process, `plain` ones only say which agent.
     `options` of its command line are followed by the conversation's id, but with one of `anew` it begins another; `calls` are
     its names in an MCP call's `_meta`, the best first; `form` is what an id looks like. `shell` matches the command line of a
-    shell that a tool runs in; `output` the path of a file that only the agent reads. `daemon` are words of the command line of
-    a process that the agent leaves running for later: it serves many conversations, and nobody sits at it."""
+    shell that a tool runs in; `output` the path of a file that only the agent reads. `daemon` are, for each kind,
+    words of the command line of a process that the agent leaves running for later: it serves many conversations, and nobody
+    sits at it."""
 
     agent: str
     sessions: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class Traces:
     form: str = _UUID
     shell: re.Pattern[str] | None = None
     output: re.Pattern[str] | None = None
-    daemon: tuple[str, ...] = ()
+    daemon: tuple[tuple[str, ...], ...] = ()
     registry: Registry | None = None
     variables: tuple[str, ...] = ()
     """What says where it keeps its things, beside HOME: the last that is set counts."""
@@ -76,7 +78,7 @@ class Traces:
         return (*self.pids, *self.sessions, *self.plain)
 
     def is_daemon(self, words: Sequence[str]) -> bool:
-        return bool(self.daemon) and all(word in words for word in self.daemon)
+        return any(all(word in words for word in kind) for kind in self.daemon)
 
     def in_command(self, words: Sequence[str]) -> str | None:
         if not self.options or any(word in self.anew for word in words):
@@ -93,6 +95,7 @@ class Traces:
         return value if isinstance(value, str) and re.fullmatch(self.form, value) else None
 
 
+@lru_cache(maxsize=64)
 def traces_of(agent: str) -> Traces:
     """What is known of an agent's traces; nothing, for one that leaves none that we know."""
     where = TRACES.get(agent)

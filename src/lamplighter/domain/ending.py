@@ -141,10 +141,14 @@ class Ending:
         )
 
 
-def how_it_ended(intent: Intent | None, ladder: list[str]) -> How:
-    """By how far down the ladder it had to go: nothing, HUP or TERM, KILL; without an intent it left by itself."""
+def how_it_ended(intent: Intent | None, ladder: list[str], *, left: bool = False) -> How:
+    """By how far down the ladder it had to go: nothing, HUP or TERM, KILL; without an intent it left by itself. `left`: its
+    command was gone before the ladder began; when it had been asked, it did as asked, and what it left behind says nothing of
+    that: the certificate does."""
     if intent is None:
         return How.EXITED
+    if left and intent.asked_at is not None:
+        return How.ASKED
     if "KILL" in ladder:
         return How.KILLED
     return How.TERMINATED if "TERM" in ladder or "HUP" in ladder else How.ASKED

@@ -137,10 +137,15 @@ def _left(seen: Evidence, limits: Thresholds) -> Verdict:
 
 
 def _computes(seen: Evidence, limits: Thresholds) -> bool:
-    """By its CPU: more than now and then; behind a spinner, more than drawing that takes."""
-    if seen.repeats_for >= limits.spin and seen.behind_rate is not None:
+    """By its CPU: more than now and then; behind a spinner, or at an agent's prompt, more than drawing that takes."""
+    if (seen.repeats_for >= limits.spin or _is_at_prompt(seen)) and seen.behind_rate is not None:
         return (seen.cpu_rate or 0.0) >= SPINNING_CPU or seen.behind_rate >= BUSY_CPU
     return (seen.cpu_rate or 0.0) >= BUSY_CPU or (seen.cpu_age is not None and seen.cpu_age < limits.quiet)
+
+
+def _is_at_prompt(seen: Evidence) -> bool:
+    """An agent whose turn is over by its screen, and that takes keys: opencode uses a little CPU there all the time."""
+    return seen.told is not None and seen.told.sign is Sign.PROMPT and seen.rest in (Rest.INPUT, Rest.KEYS)
 
 
 def _is_lively(seen: Evidence, limits: Thresholds) -> bool:
@@ -185,7 +190,7 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return Verdict.ORPHANED, seen.gone
     if seen.stopped:
         return Verdict.STUCK, ""
-    if seen.told and seen.told.sign is Sign.PROMPT and seen.rest in (Rest.INPUT, Rest.KEYS):
+    if seen.told and _is_at_prompt(seen):
         return Verdict.FINISHED if seen.told.turned else Verdict.IDLE, seen.told.words
     if _asks(seen):
         said = f": {seen.tail.line}" if seen.tail and seen.tail.line else ""

@@ -237,7 +237,8 @@ class Undertaker:
             await self._kill_traced(lamp, {(entry["pid"], entry["start_ticks"]) for entry in risen})
         intent = lamp.session.intent
         exit = Exit.from_document(document["exit"])
-        how = how_it_ended(intent, document.get("ladder") or [])
+        left = exit is not None and exit.code is not None and _went_unsignalled(lamp.session, certificate)
+        how = how_it_ended(intent, document.get("ladder") or [], left=left)
         if intent is not None and how is How.ASKED:
             # The shim does not know since when it was asked.
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
@@ -374,3 +375,12 @@ def kill_traced(session: str, roots: set[tuple[int, int]], cgroup: str | None) -
     if tree.cgroup is not None:
         tree.cgroup.remove()
     return tree.certificate("best_effort")
+
+
+def _went_unsignalled(session: Session, certificate: Certificate) -> bool:
+    """Whether its command is among the dead and took no signal."""
+    main = session.main
+    return main is not None and any(
+        (entry["pid"], entry["start_ticks"]) == (main.pid, main.start) and entry["signal"] is None
+        for entry in certificate.processes
+    )

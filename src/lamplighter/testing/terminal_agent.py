@@ -4,7 +4,8 @@ what was submitted. For tests only; standard library alone, as it is run as a pr
 What is submitted is written as a line of JSON into the file named by its first argument. Some texts do more than be answered:
 `work N` works for N seconds, `dialog` asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has
 it ask for permission when the next text was pasted. Keys that reach a dialog are written down too. Further arguments are its
-habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew.
+habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew, with
+`blank` it knows pastes long before it draws, and forgets what came before that.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tty
 
 RULE = "─" * 60
 SPINNER = "◐◑"
+_BREATH_SECONDS = 0.1
 
 
 class Agent:
@@ -30,13 +32,18 @@ class Agent:
         self.dialog = "trust" if "trust" in habits else ""
         self.jobs = self.asks_later = False
         self.late = "slow" in habits
+        self.blank = "blank" in habits
         self.works_until = 0.0
         self.turns = 0
         self.data = b""
+        self.came_at = self.pasted_at = 0.0
 
     def run(self) -> None:
         tty.setraw(0)
         os.write(1, b"\x1b[?2004h")
+        if self.blank:
+            time.sleep(7)
+            termios.tcflush(0, termios.TCIFLUSH)
         while True:
             self.draw()
             if self.works_until and time.monotonic() >= self.works_until:
@@ -44,13 +51,15 @@ class Agent:
                 continue
             ready, _, _ = select.select([0], [], [], 0.1 if self.works_until else None)
             if ready:
+                self.came_at = time.monotonic()
                 if self.late:
                     time.sleep(0.8)
                 self.data += os.read(0, 1 << 20)
                 self.take()
 
     def take(self) -> None:
-        """Keys, and pastes, of which the whole must be there. Enter in the same breath as a paste is a part of it."""
+        """Keys, and pastes, of which the whole must be there. Enter in the same breath as a paste is a part of it, and
+        so is one that comes right after that was taken."""
         while self.data:
             if self.data.startswith(b"\x1b[200~"):
                 paste, found, rest = self.data[6:].partition(b"\x1b[201~")
@@ -64,6 +73,7 @@ class Agent:
                 else:
                     self.typed += paste.decode().replace("\r", "\n")
                     self.dialog = "permission" if self.asks_later else ""
+                self.pasted_at = time.monotonic()
             else:
                 key, self.data = self.data[:1], self.data[1:]
                 self.press(key.decode(errors="replace"))
@@ -72,6 +82,8 @@ class Agent:
         if self.dialog:
             self.note(dialog=self.dialog, keys=key)
             self.answer(key)
+        elif key == "\r" and self.came_at < self.pasted_at + _BREATH_SECONDS:
+            self.typed += "\n"
         elif key == "\r":
             self.submit()
         elif key == "\x1b":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import termios
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lamplighter.domain.verdict import Rest
@@ -20,6 +20,8 @@ _TTY_WAITS = ("wait_woken", "n_tty_read")
 _TERMINALS = ("/dev/tty", "/dev/pts/")
 _PTS_MAJOR = 136
 _SETTLED_TICKS = 60 * os.sysconf("SC_CLK_TCK")
+Known = Callable[[Sequence[str]], bool]
+"""Whether the words of a command line are those of a process that an agent keeps for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,9 @@ class Front:
     connected: bool = False
 
 
-def find_front(members: Sequence[proc.Stat], main: int) -> Front | None:
-    """The process that decides what the session is doing while nothing moves. None when there is none."""
+def find_front(members: Sequence[proc.Stat], main: int, is_daemon: Known | None = None) -> Front | None:
+    """The process that decides what the session is doing while nothing moves. None when there is none. `is_daemon`: an agent's
+    own daemon does nothing unless something that it started does."""
     by_parent: dict[int, list[proc.Stat]] = {}
     for stat in members:
         by_parent.setdefault(stat.parent, []).append(stat)
@@ -47,12 +50,15 @@ def find_front(members: Sequence[proc.Stat], main: int) -> Front | None:
     parents = [stat for stat in members if stat.pid in by_parent]
     for stat in sorted(parents, key=lambda stat: (stat is not first, -stat.start)):
         chain = _awaited(stat, by_parent)
-        if chain and (stat is first or not _is_resident(chain[-1], first, first)):
-            return _beside(_behind(chain[-1]), chain[-1], first, [one for one in members if one not in (stat, *chain)])
-    return _beside(_rest_of(first), first, first, [stat for stat in members if stat is not first])
+        if chain and (stat is first or not _is_resident(chain[-1], (first,), first)):
+            others = [one for one in members if one not in (stat, *chain)]
+            return _beside(_behind(chain[-1]), chain[-1], first, others, is_daemon)
+    return _beside(_rest_of(first), first, first, [stat for stat in members if stat is not first], is_daemon)
 
 
-def _beside(front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[proc.Stat]) -> Front:
+def _beside(
+    front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[proc.Stat], is_daemon: Known | None
+) -> Front:
     """With what may be at work beside it; what waits for a child is at work anyway. One that reads its input is not: whoever
     feeds it may be."""
     if front.rest is Rest.CHILD:
@@ -60,7 +66,8 @@ def _beside(front: Front, holder: proc.Stat, first: proc.Stat, others: Sequence[
     if front.rest is Rest.KEYS:  # what shares its keyboard is in front too, as an agent that has started itself anew
         others = [stat for stat in others if not (_owns_terminal(stat) and _reads_keys_of(stat, holder))]
     moving = [stat for stat in others if _at(stat.pid) not in ("input", "wait", "terminal")]
-    at_work = [stat for stat in moving if not _is_resident(stat, holder, first)]
+    kept = [stat for stat in moving if is_daemon(proc.words_of(stat.pid))] if is_daemon else []
+    at_work = [stat for stat in moving if stat not in kept and not _is_resident(stat, (holder, *kept), first)]
     return replace(front, background=_name(max(at_work, key=_start).pid)) if at_work else front
 
 
@@ -97,17 +104,18 @@ def _is_fed(pid: int) -> bool:
     return _at(pid) == "input" and _input_of(pid).startswith("pipe:")
 
 
-def _is_resident(stat: proc.Stat, holder: proc.Stat, first: proc.Stat) -> bool:
+def _is_resident(stat: proc.Stat, holders: Iterable[proc.Stat], first: proc.Stat) -> bool:
     """A server that came with the command and is asked through a pipe, as an agent's MCP servers are: no work of its own.
 
-    The one in front holds the other end. A pipe that nobody holds, or that is the command's own input, was only inherited.
+    The one in front, or a daemon of its own, holds the other end. A pipe that nobody holds, or that is the command's own input,
+    was only inherited.
     """
     source = _input_of(stat.pid)
     if stat.start - first.start >= _SETTLED_TICKS or not source.startswith(("pipe:", "socket:")):
         return False
     if source == _input_of(first.pid) or _at(stat.pid) == "sleep":
         return False
-    return source in _open_in(holder.pid) if source.startswith("pipe:") else True
+    return not source.startswith("pipe:") or any(source in _open_in(holder.pid) for holder in holders)
 
 
 def _behind(leaf: proc.Stat) -> Front:

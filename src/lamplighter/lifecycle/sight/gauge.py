@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from lamplighter.agents.traces import traces_of
 from lamplighter.holder import proc
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.sight.front import Front, find_front, halted
+from lamplighter.lifecycle.sight.front import Front, Known, find_front, halted
 
 _FRESH_SECONDS = 1.0
 _SHORTEST_SECONDS = 0.2
@@ -70,6 +71,7 @@ class _Subject:
     main: int
     lost: bool
     interest: Interest
+    is_daemon: Known | None
     roots: tuple[tuple[int, int], ...] = ()
 
 
@@ -189,11 +191,13 @@ class Gauge:
         session = lamp.session
         if session.main is None:
             return None
+        interest, traces = self.interest(lamp), traces_of(session.agent)
+        is_daemon = traces.is_daemon if traces.daemon else None
         if session.traced:
-            return _Subject(session.id, 0, session.main.pid, False, self.interest(lamp), tuple(lamp.roots))
+            return _Subject(session.id, 0, session.main.pid, False, interest, is_daemon, tuple(lamp.roots))
         if session.shim is None:
             return None
-        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, self.interest(lamp))
+        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, interest, is_daemon)
 
     def _measure(self, subjects: list[_Subject], when: float) -> tuple[_Scan, dict[str, Measure]]:
         """In a thread. Shims are not read: what they use is not the session's."""
@@ -206,6 +210,7 @@ class Gauge:
         now = time.monotonic()
         cpu = sum(stat.cpu + stat.waited for stat in members)
         stopped = sum(1 for stat in members if stat.state in "Tt")
+        wants_front = self._wants_front(subject, cpu, len(members))
         return Measure(
             processes=members,
             memory=sum(stat.memory for stat in members),
@@ -214,7 +219,7 @@ class Gauge:
             stopped=stopped,
             halted=halted(members, subject.main) if stopped else None,
             deep=any(stat.state == "D" for stat in members),
-            front=find_front(members, subject.main) if self._wants_front(subject, cpu, len(members)) else None,
+            front=find_front(members, subject.main, subject.is_daemon) if wants_front else None,
             at=now,
             when=when,
         )

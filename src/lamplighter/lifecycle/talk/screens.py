@@ -16,11 +16,13 @@ _PASTES = 2004
 
 
 class Shown(NamedTuple):
-    """`offset`: how much of its output the screen stands for. `pastes`: it knows a paste from keys."""
+    """`offset`: how much of its output the screen stands for. `pastes`: it knows a paste from keys. `blank`: nothing is on
+    it yet."""
 
     told: Told | None
     offset: int
     pastes: bool
+    blank: bool = False
 
 
 class Screens:
@@ -40,7 +42,8 @@ class Screens:
         if session.traced:
             return await self._look_at_tmux(session, signs)
         shown = await self.reading.screen(session, "screen", None, modes=(_PASTES,))
-        return Shown(signs.read(shown["text"], shown["title"]), shown["cursor"], shown["modes"][_PASTES])
+        told, blank = signs.read(shown["text"], shown["title"]), not shown["text"].strip()
+        return Shown(told, shown["cursor"], shown["modes"][_PASTES], blank)
 
     async def _look_at_tmux(self, session: Session, signs: Signs) -> Shown | None:
         """tmux does not say whether a pane knows a paste; an agent whose screen is known does."""

@@ -19,7 +19,7 @@ from lamplighter.errors import Code, ConflictError, InputError
 from lamplighter.lifecycle.talk.screens import Screens, Shown
 
 ENTER = b"\r"
-_KNOWN_SECONDS = 5.0  # for a screen that is not known, once it takes a paste
+_KNOWN_SECONDS = 5.0  # for a screen that is not known, once there is one and it takes a paste
 _STARTING_SECONDS = 60.0
 _PAUSE_SECONDS = 0.4
 _ECHO_SECONDS = 5.0
@@ -64,6 +64,8 @@ class Submission:
         data = bracketed(signs.as_said(said)) if said else b""
         answer = await type(data, key)
         if not enter:
+            with suppress(ConflictError):  # what was asked is done; whoever goes on with Enter finds it taken
+                await self._settle(session, data, answer["cursor"])
             return {**answer, "size": len(data)}
         if not (answer.get("repeated") and await self._was_typed(session, f"{key}/enter")):
             await self._settle(session, data, answer["cursor"])
@@ -76,7 +78,8 @@ class Submission:
         begun = time.monotonic()
         shown = await self.screens.look(session)
         while shown is not None and shown.told is None and not session.traced:
-            patience = _KNOWN_SECONDS if shown.pastes else _STARTING_SECONDS - self._age(session)
+            starts = shown.blank or not shown.pastes  # opencode takes a paste long before it is there to read one
+            patience = _STARTING_SECONDS - self._age(session) if starts else _KNOWN_SECONDS
             if time.monotonic() - begun > patience or not await self._drawn(session, shown):
                 break
             shown = await self.screens.look(session)
@@ -85,12 +88,16 @@ class Submission:
     async def _settle(self, session: Session, data: bytes, cursor: int) -> None:
         """Until the text is in its input line: Enter right behind a paste would be part of it. ACTIVE when a dialog opens."""
         deadline = time.monotonic() + _ECHO_SECONDS
-        await asyncio.sleep(_PAUSE_SECONDS if data else 0.0)
+        is_in = False
         while (shown := await self.screens.look(session)) is not None:
             if _asks(shown):
                 raise _unsubmitted(session, shown)
-            is_in = shown.told is None or (shown.told.typed and (shown.offset > cursor or session.traced))
-            if not data or is_in or time.monotonic() > deadline or not await self._drawn(session, shown):
+            if is_in or time.monotonic() > deadline:
+                return
+            is_in = not data or shown.told is None or (shown.told.typed and (shown.offset > cursor or session.traced))
+            if is_in:  # one that was slow to take it is as slow to be done with it: the pause begins here
+                await asyncio.sleep(_PAUSE_SECONDS)
+            elif not await self._drawn(session, shown):
                 return
 
     async def _taken(self, session: Session) -> None:
