@@ -53,18 +53,18 @@ class Launch:
     """What is to be started, as asked."""
 
     command: tuple[str, ...]
-    name: str | None
-    kind: Kind
-    parent: str | None
-    cwd: str | None
     environment: dict[str, str]
     driver: Driver
-    protect: bool
-    keep_children: bool
-    rows: int
-    cols: int
-    umask: int | None
-    bound: bool
+    name: str | None = None
+    kind: Kind = Kind.TASK
+    parent: str | None = None
+    cwd: str | None = None
+    protect: bool = False
+    keep_children: bool = False
+    rows: int = 24
+    cols: int = 80
+    umask: int | None = None
+    bound: bool = False
     limits: Limits = NO_LIMITS
     project: str | None = None
     agent: str | None = None
