@@ -10,7 +10,7 @@ from lamplighter.frontends.cli.blocks import Block, Line
 from lamplighter.frontends.cli.text import ago, clean, counted, size
 
 _STYLES = {"certain": "bad", "likely": "warn"}
-_WIDTH = 72
+_WIDTH = 60
 _LISTED = 12
 
 
@@ -59,7 +59,10 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
             Line((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
         )
     doubts = [reason for reason in leak["why"] if reason.startswith("but ")]
-    blocks.append(Line(("        because ", "dim"), clean("; ".join(one for one in leak["why"] if one not in doubts))))
+    reasons = [clean(reason) for reason in leak["why"] if reason not in doubts]
+    blocks += [
+        Line(("        because " if not place else "                ", "dim"), one) for place, one in enumerate(reasons)
+    ]
     blocks += [Line(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
     if leak["files"]:
         blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}, ", "dim"), _files(leak["files"])))
