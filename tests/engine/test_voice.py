@@ -234,13 +234,13 @@ def test_following_shows_each_message_as_it_comes_until_the_end(lit: Engine, cla
     _send(lit, session, "say one")
     assert _reply(lit, session)["reply"] == "one"
     _send(lit, session, "/clear")
-    _send(lit, session, "say \x1b[31mred")
+    _send(lit, session, "say <ESC>[31mred")
     _reply(lit, session)
     lit.call("kill_session", session=session, grace="0s", force=True)
     reader.join(30)
     documents = [json.loads(line) for line in said[0].splitlines()]
     texts = [message["text"] for document in documents for message in document["messages"]]
-    assert texts == ["say one", "one", "say \x1b[31mred", "\x1b[31mred"]
+    assert texts == ["say one", "one", "say <ESC>[31mred", "\x1b[31mred"]
     shown = lit.cli("read", session, "--transcript", "-n", "1").stdout
     assert shown.startswith("assistant 2")
     assert "\x1b" not in shown

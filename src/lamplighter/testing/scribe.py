@@ -3,7 +3,7 @@
 It reads lines from its terminal (or its first argument after -p) and writes down who said what, in the folder where the agent
 would. What a line begins with says what it does:
 
-    say TEXT        answers TEXT
+    say TEXT        answers TEXT, with the escape character where it says <ESC>
     tool TEXT       uses a tool, which ends when the file `go` is there; then answers TEXT
     half TEXT       answers TEXT, written in two halves; the second comes when the file `go` is there
     stop TEXT       says TEXT and is interrupted
@@ -69,7 +69,7 @@ class Scribe:
         self.write("assistant", {**message, "usage": usage}, **more)
 
     def hear(self, line: str) -> None:
-        word, _, text = line.partition(" ")
+        word, _, text = line.replace("<ESC>", "\x1b").partition(" ")
         if word == "/clear":
             self.id = str(uuid.uuid4())
             self._register()
@@ -100,15 +100,23 @@ def wait_for_go() -> None:
     (HOME / "go").unlink()
 
 
+def prompt() -> None:
+    """An input line as Claude Code draws it, the cursor in it; what is typed is echoed there."""
+    rule = "─" * 60
+    print(f"\x1b[?2004h\n{rule}\n❯ \n{rule}\x1b[A\r\x1b[2C", end="", flush=True)
+
+
 def main() -> None:
     scribe = Scribe()
     if "-p" in sys.argv:
         scribe.hear(sys.argv[sys.argv.index("-p") + 1])
         return
     print("ready", flush=True)
+    prompt()
     for line in sys.stdin:
         if text := _PASTE.sub("", line).strip():
             scribe.hear(text)
+        prompt()
 
 
 if __name__ == "__main__":
