@@ -64,7 +64,9 @@ def test_codex_is_known_without_its_environment(
         outer = meeting.engine.show(owner.removeprefix("session:"))
         assert (outer["agent"], outer["driver"]) == ("codex", "registered")
         told = [event for event in meeting.engine.events(outer["id"]) if event["action"] == "conversation"]
-        assert len({event["detail"]["conversation"] for event in told}) == 1, "its call says which conversation it is in"
+        assert len({event["detail"]["conversation"] for event in told}) == 1, (
+            "its call says which conversation it is in"
+        )
 
 
 def test_inside_a_session_it_is_that_session(meet: Callable[..., Meeting]) -> None:
