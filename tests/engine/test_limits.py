@@ -129,6 +129,8 @@ def _reads(lit: Engine, session: str) -> bool:
 def test_a_little_cpu_at_a_prompt_is_no_work(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start(sys.executable, players.__file__, "agent_that_ticks", idle_limit="10m")["id"]
+    # A tick of the kernel's is 10 ms: until CPU is measured over two whole seconds, one of them looks like work.
+    assert wait_until(lambda: lit.show(session)["quiet_for"] >= 4, 30)
     clock.advance(11 * MINUTE)
     assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
     rounds(lit)
