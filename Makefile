@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 ROUNDS ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents bench lock format lint wheel
+.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,3 +42,6 @@ lint: environment ## linters, types and layers, without the tests
 
 wheel: environment ## dist/*.whl
 	@$(PYTHON) -m hatchling build -t wheel
+
+vendor: environment ## make the page's libraries again from scripts/vendor
+	@$(PYTHON) -m scripts.vendoring

@@ -1,6 +1,7 @@
 """The programs of others that the tests meet, run by the Node of `.venv`: what checks the MCP server, and real agents.
+With them what the page's libraries are made with.
 
-Knows npm, the locks under tests, and the stamp that says from what they were installed; knows nothing of what is
+Knows npm, the locks, and the stamp that says from what they were installed; knows nothing of what is
 checked with them.
 """
 
@@ -50,13 +51,14 @@ class Collection:
 
 CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
 AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node", cached=True)
+LIBRARIES = Collection("the page's libraries", environment.ROOT / "scripts" / "vendor")
 
 
-def ready() -> None:
-    """Install exactly what the lock of the checks names if it is missing or other than that. Cheap when nothing is to do."""
-    status = _bring(CHECKS)
+def ready(collection: Collection = CHECKS) -> None:
+    """Install exactly what the lock of a collection names if it is missing or other than that. Cheap when nothing is to do."""
+    status = _bring(collection)
     if status:
-        sys.exit(f"Could not install {CHECKS.name}: `npm ci` in {CHECKS.folder} ended with {status}.")
+        sys.exit(f"Could not install {collection.name}: `npm ci` in {collection.folder} ended with {status}.")
 
 
 def agents_ready() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 PACKAGES = {
+    "chromium": "chromium",
     "git": "git",
     "setpriv": "util-linux",
     "tmux": "tmux",

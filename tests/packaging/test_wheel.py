@@ -88,6 +88,10 @@ def test_what_is_in_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "lamplighter/frontends/cli/commands.json" in names
     assert "lamplighter/holder/start.py" in names
+    vendor = "lamplighter/frontends/web/static/vendor"
+    assert {
+        f"{vendor}/{name}" for name in ("preact.js", "xterm.js", "xterm.css", "LICENSES.txt", "vendor.json")
+    } <= set(names)
     assert {name.split("/")[0] for name in names} == {"lamplighter", f"lamplighter-{__version__}.dist-info"}
     assert not [name for name in names if name.endswith(".pyc") or {"tests", "bench"} & set(name.split("/"))]
     assert f"lamplighter-{__version__}.dist-info/licenses/LICENSE" in names
