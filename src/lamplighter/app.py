@@ -40,6 +40,7 @@ from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.logical import Logical
+from lamplighter.lifecycle.logins import Logins
 from lamplighter.lifecycle.ordering import Ordering
 from lamplighter.lifecycle.scan.leaks import Leaks
 from lamplighter.lifecycle.sight.gauge import Gauge
@@ -129,6 +130,7 @@ class App:
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
+        self.logins = Logins(self.fleet)
         self.execution = Execution(self)
 
     def _connect_talks(self) -> None:
@@ -152,6 +154,7 @@ class App:
         await self.memory.resume()
         await self.fleet.load()
         await self.tokens.load()
+        await self.logins.load()
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.patrol.restore()
@@ -179,6 +182,7 @@ class App:
                 await self.cleanup.forget_old_plans()
                 await self.approvals.forget_old()
                 await self.tokens.forget_old()
+                await self.logins.forget_old()
                 await self.resuming.forget_old()
                 await self.talks.forget_old()
             except UnavailableError as error:

@@ -40,6 +40,7 @@ class Act(StrEnum):
     DOWN = "down"
     DOWN_ALL = "down --all"
     TOKEN = "manage tokens"
+    PAGE = "open the page"
     HAND_OFF = "hand off for"
     RECORD = "keep records"
     FORGET = "forget for good"
@@ -74,6 +75,7 @@ _OPERATORS_OWN = frozenset(
         Act.ADOPT,
         Act.APPROVE,
         Act.TOKEN,
+        Act.PAGE,
         Act.FORGET,
         Act.OVERRIDE,
         Act.IMPORT,

@@ -17,12 +17,15 @@ _PATIENCE_MS = 5000
 class Listener:
     """One attached client."""
 
-    def __init__(self, channel: Channel, *, person: bool, lossless: bool, bound: bool, read_only: bool) -> None:
+    def __init__(
+        self, channel: Channel, *, person: bool, lossless: bool, bound: bool, read_only: bool, deaf: bool = False
+    ) -> None:
         self.channel = channel
         self.person = person
         self.lossless = lossless
         self.bound = bound
         self.read_only = read_only
+        self.deaf = deaf
         self.confirmed = False
         self.size: tuple[int, int] = (0, 0)
         self.skipped_from: int | None = None
@@ -48,7 +51,8 @@ class Audience:
     def hear(self, offset: int, stream: int, data: bytes) -> list[Listener]:
         """Pass output on; those who are gone come back."""
         frame = pack_output(offset, stream, data)
-        return [listener for listener in self.listeners if not self._pass(listener, offset, frame)]
+        hearing = [listener for listener in self.listeners if not listener.deaf]
+        return [listener for listener in hearing if not self._pass(listener, offset, frame)]
 
     def tell(self, message: dict[str, object], confirmed: bool = False) -> list[Listener]:
         """Tell everybody, or those who have spoken; the ones who are gone come back."""

@@ -308,7 +308,12 @@ class Shim:
         ours, theirs = socket.socketpair()
         bound = bool(request.get("bound"))
         listener = Listener(
-            Channel(ours), person=not bound, lossless=bound, bound=bound, read_only=bool(request.get("read_only"))
+            Channel(ours),
+            person=not bound and not request.get("watching"),
+            lossless=bound,
+            bound=bound,
+            read_only=bool(request.get("read_only")),
+            deaf=bool(request.get("deaf")),
         )
         self.audience.listeners.append(listener)
         if request.get("rows") and request.get("cols") and not listener.read_only:

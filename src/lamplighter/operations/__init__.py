@@ -74,6 +74,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "names": ("list_names",),
     "packet": ("load_handoff",),
+    "page": (
+        "open_page",
+        "close_page",
+    ),
     "query": (
         "list_sessions",
         "get_session",

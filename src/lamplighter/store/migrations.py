@@ -266,6 +266,15 @@ MIGRATIONS: list[str] = [
         document TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE logins (
+        id TEXT PRIMARY KEY,
+        cookie TEXT NOT NULL,
+        proof TEXT NOT NULL,
+        made_at REAL NOT NULL,
+        expires_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
 ]
 
 

@@ -1,18 +1,23 @@
-"""The one ASGI application that everything over HTTP goes through: Host, Origin, token, size; then the routes.
+"""The one ASGI application that everything over HTTP goes through: Host, Origin, who it is, size; then the routes.
 
 A web page on another site can make a browser send requests here, and can have its own name lead to 127.0.0.1; so Host and
-Origin are compared whole, on every route, before anything else. Knows HTTP's headers and tokens; knows no MCP.
+Origin are compared whole, on every route and for WebSockets too, before anything else. Knows HTTP's headers, tokens and
+logins; knows neither MCP nor the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import partial
+from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.login import Login
+from lamplighter.domain.permission import OPERATOR, Caller
 from lamplighter.domain.token import Token, TokenState
 from lamplighter.errors import Code
 from lamplighter.frontends.http.refusals import Message, Refused, Send, answer
@@ -23,15 +28,28 @@ if TYPE_CHECKING:
 
 LONGEST = 16 << 20
 _READ_OUT = 4 * LONGEST
-_GUARDED = "/mcp"
 _MAKE = "make one with lamp token create NAME --scope read,start,send,end and send it as Authorization: Bearer SECRET"
+_OPEN = "open it from your shell: lamp open"
+PROOF = b"x-lamplighter-proof"
+_PROTOCOL = "proof."
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Who was let in, with a token or a login. `held` calls back when that holds no more; `lost` is what is answered then."""
+
+    caller: Caller
+    held: Callable[[Callable[[], None]], AbstractContextManager[None]]
+    lost: Callable[[], Refused]
+    token: Token | None = None
+    login: Login | None = None
+
+
 class Routes(Protocol):
-    """What is behind the guard."""
+    """What is behind the guard at `/mcp`."""
 
     def has(self, path: str) -> bool: ...
 
@@ -42,10 +60,23 @@ class Routes(Protocol):
         ...
 
 
+class Pages(Protocol):
+    """What is behind it elsewhere: `open_to_all` without a login or token, `serve` with one."""
+
+    async def open_to_all(self, scope: Scope, receive: Receive, send: Send) -> bool: ...
+
+    def has(self, path: str) -> bool: ...
+
+    async def serve(self, guest: Guest, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
 class Guard:
-    def __init__(self, app: App, port: int, routes: Routes) -> None:
+    def __init__(self, app: App, port: int, routes: Routes, pages: Pages) -> None:
         self.tokens = app.tokens
+        self.logins = app.logins
         self.routes = routes
+        self.pages = pages
+        self.cookie = cookie_name(port)
         self.refusals = Refusals(app.fleet, app.tasks)
         self._open: set[anyio.CancelScope] = set()
         self._closing = False
@@ -53,35 +84,56 @@ class Guard:
         self._origins = frozenset(f"http://{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return
         headers = _Headers(scope)
         try:
-            self._check_address(headers)
-            path: str = scope["path"]
-            token = self._recognised(headers) if path.startswith(_GUARDED) else None
-            _check_size(headers)
-            if token is None or scope["raw_path"] != path.encode() or not self.routes.has(path):
-                raise _no_route()
-            await self._serve(token, scope, _measured(receive), send)
+            self._check_address(headers, scope["type"])
+            await self._lead(headers, scope, receive, send)
         except Refused as refused:
             refused.closes = headers.is_endless or refused.status in (400, 403)
             if refused.reason:
                 self.refusals.count(refused.caller, door="http", reason=refused.reason)
-            await answer(refused, send)
+            await answer(refused, send, scope["type"])
 
-    def _check_address(self, headers: _Headers) -> None:
+    async def _lead(self, headers: _Headers, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        known = scope["raw_path"] == path.encode()
+        if path.startswith("/mcp"):
+            guest = await self._with_token(headers)
+            _check_size(headers)
+            if not known or scope["type"] != "http" or not self.routes.has(path):
+                raise _no_route()
+            token = guest.token
+            assert token is not None
+            await self._serve(guest, partial(self.routes.serve, token, guest.caller), scope, _measured(receive), send)
+            return
+        _check_size(headers)
+        if not known:
+            raise _no_route()
+        if scope["type"] == "http" and await self.pages.open_to_all(scope, _measured(receive), send):
+            return
+        if not path.startswith("/api/"):
+            raise _no_route()
+        guest = await self._with_token(headers) if headers.count(b"authorization") else self._with_login(headers, scope)
+        if not self.pages.has(path):
+            raise _no_route()
+        await self._serve(guest, partial(self.pages.serve, guest), scope, _measured(receive), send)
+
+    def _check_address(self, headers: _Headers, kind: str) -> None:
         if headers.only(b"host") not in self._hosts:
             raise Refused(
                 403, Code.FORBIDDEN, "this is not reached by that name", "use http://127.0.0.1 and the port", "host"
             )
-        if headers.count(b"origin") and headers.only(b"origin") not in self._origins:
+        # A browser names its origin with every WebSocket; who does not is no page of ours.
+        told = headers.count(b"origin") or kind == "websocket"
+        if told and headers.only(b"origin") not in self._origins:
             raise Refused(
                 403, Code.FORBIDDEN, "a page of another site may not", "call from a program, not a page", "origin"
             )
 
-    def _recognised(self, headers: _Headers) -> Token:
-        """The token of the request, when it holds."""
+    async def _with_token(self, headers: _Headers) -> Guest:
+        """By the token of the request, when it holds."""
         scheme, _, secret = headers.only(b"authorization").decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise Refused(401, Code.FORBIDDEN, "this needs a token", _MAKE, "no token")
@@ -91,26 +143,44 @@ class Guard:
         token, state = found
         if state is not TokenState.VALID:
             raise _lost(token, state)
-        return token
+        held = partial(self.tokens.held, token)
+        return Guest(await self.tokens.use(token), held, partial(_lost, token, TokenState.REVOKED), token=token)
 
-    async def _serve(self, token: Token, scope: Scope, receive: Receive, send: Send) -> None:
-        """For as long as the token holds: when it is revoked or expires, what is open with it is cut."""
-        progress = _Progress(send)
-        caller = await self.tokens.use(token)
-        with anyio.CancelScope() as holding, self.tokens.held(token, holding.cancel):
+    def _with_login(self, headers: _Headers, scope: Scope) -> Guest:
+        """By the page's two secrets: the cookie, which a browser sends by itself, and the proof, which only the page can."""
+        cookie = headers.cookie(self.cookie)
+        if not cookie:
+            raise Refused(401, Code.FORBIDDEN, "this needs a login", _OPEN, "no login")
+        proof = headers.only(PROOF).decode("latin-1") if scope["type"] == "http" else _proof_of(scope)
+        login = self.logins.recognise(cookie, proof)
+        if login is None:
+            raise Refused(401, Code.FORBIDDEN, "this login does not hold, or no longer", _OPEN, "wrong login")
+        return Guest(OPERATOR, partial(self.logins.held, login), _logged_out, login=login)
+
+    async def _serve(
+        self,
+        guest: Guest,
+        serve: Callable[[Scope, Receive, Send], Awaitable[None]],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """For as long as what it came in with holds: when that is taken away or expires, what is open is cut."""
+        progress = _Progress(send, scope["type"])
+        with anyio.CancelScope() as holding, guest.held(holding.cancel):
             self._open.add(holding)
             try:
-                await self.routes.serve(token, caller, scope, receive, progress.send)
+                await serve(scope, receive, progress.send)
             finally:
                 self._open.discard(holding)
         if not holding.cancelled_caught:
             return
-        if not self._closing:
-            await self.routes.forget(token)
+        if not self._closing and guest.token is not None:
+            await self.routes.forget(guest.token)
         if progress.begun:
-            await progress.finish()
+            await progress.finish(self._closing)
         else:
-            raise _going() if self._closing else _lost(token, TokenState.REVOKED)
+            raise _going() if self._closing else guest.lost()
 
     def close(self) -> None:
         """Everything that is open ends."""
@@ -132,6 +202,14 @@ class _Headers:
         values = [value for found, value in self._found if found == name]
         return values[0] if len(values) == 1 else b""
 
+    def cookie(self, name: str) -> str:
+        """Its value; nothing when it is not there."""
+        try:
+            found: SimpleCookie = SimpleCookie(self.only(b"cookie").decode("latin-1"))
+        except CookieError:
+            return ""
+        return found[name].value if name in found else ""
+
     @property
     def is_endless(self) -> bool:
         """Whether what is still to come is more than is worth reading for the sake of an answer that is not lost in a reset."""
@@ -142,22 +220,37 @@ class _Headers:
 class _Progress:
     """How far the answer has come, for when it has to be cut short."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, kind: str) -> None:
         self._send = send
+        self.kind = kind
         self.begun = False
         self.done = False
 
     async def send(self, message: Message) -> None:
         self.begun = True
-        self.done = message["type"] == "http.response.body" and not message.get("more_body", False)
+        ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+        self.done = ended or message["type"] == "websocket.close"
         await self._send(message)
 
-    async def finish(self) -> None:
-        if not self.done:
-            with suppress(
-                Exception
-            ):  # the client may be gone, or the answer have a length that it cannot have any more
+    async def finish(self, going: bool) -> None:
+        if self.done:
+            return
+        with suppress(Exception):  # the client may be gone, or the answer have a length that it cannot have any more
+            if self.kind == "websocket":
+                await self._send({"type": "websocket.close", "code": 1012 if going else 4401})
+            else:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def cookie_name(port: int) -> str:
+    """Cookies are sent to every port of an address, so each port has a name of its own."""
+    return f"lamplighter-{port}"
+
+
+def _proof_of(scope: Scope) -> str:
+    """A WebSocket has no headers of its own in a browser; what it can say is which protocols it speaks."""
+    named: list[str] = scope.get("subprotocols") or []
+    return next((one.removeprefix(_PROTOCOL) for one in named if one.startswith(_PROTOCOL)), "")
 
 
 def _check_size(headers: _Headers) -> None:
@@ -192,7 +285,13 @@ def _too_long() -> Refused:
 
 
 def _no_route() -> Refused:
-    return Refused(404, Code.NOT_FOUND, "there is nothing here", "MCP is at /mcp, other toolsets at /mcp/NAME")
+    return Refused(
+        404, Code.NOT_FOUND, "there is nothing here", "the page is at /, MCP at /mcp, other toolsets at /mcp/NAME"
+    )
+
+
+def _logged_out() -> Refused:
+    return Refused(401, Code.FORBIDDEN, "the operator has closed the page", _OPEN, "wrong login")
 
 
 def _going() -> Refused:

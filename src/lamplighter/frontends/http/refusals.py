@@ -47,8 +47,10 @@ class Refused(Exception):
         return json.dumps({"error": error}).encode()
 
 
-async def answer(refused: Refused, send: Send) -> None:
+async def answer(refused: Refused, send: Send, kind: str = "http") -> None:
+    """`kind` is the scope's: a WebSocket that is not let in is answered with HTTP too."""
     body = refused.body()
     headers = [*refused.headers, (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    kind = "websocket.http" if kind == "websocket" else "http"
+    await send({"type": f"{kind}.response.start", "status": refused.status, "headers": headers})
+    await send({"type": f"{kind}.response.body", "body": body})

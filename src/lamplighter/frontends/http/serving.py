@@ -18,6 +18,7 @@ from uvicorn.server import ServerState
 from lamplighter.frontends.http.endpoints import Endpoints
 from lamplighter.frontends.http.guard import Guard
 from lamplighter.frontends.mcp.servers import Servers
+from lamplighter.frontends.web.pages import Pages
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -32,18 +33,21 @@ class Serving:
     def __init__(self, app: App, servers: Servers, listener: socket.socket) -> None:
         self.listener = listener
         self.endpoints = Endpoints(servers)
-        self.guard = Guard(app, listener.getsockname()[1], self.endpoints)
+        port: int = listener.getsockname()[1]
+        self.guard = Guard(app, port, self.endpoints, Pages(app, port))
         self.state = ServerState()
         self._server: asyncio.Server | None = None
         # What strangers send must not fill the daemon's log; that they were refused is in the events.
-        for name in ("uvicorn", "mcp"):
+        for name in ("uvicorn", "mcp", "websockets"):
             logging.getLogger(name).setLevel(logging.ERROR)
 
     async def begin(self) -> None:
         config = Config(
             cast("Any", self.guard),
             http="h11",
-            ws="none",
+            ws="websockets-sansio",
+            ws_max_size=1 << 20,
+            ws_per_message_deflate=False,
             lifespan="off",
             interface="asgi3",
             log_config=None,

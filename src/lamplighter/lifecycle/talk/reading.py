@@ -26,6 +26,16 @@ _CAST_PAGE = 1 << 20
 _SMALL = 128 << 10  # read on the loop: quicker than waking a thread
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Bytes that draw a screen of this size, after a reset, as it stood at `offset`, with what had scrolled away before it."""
+
+    data: bytes
+    offset: int
+    rows: int
+    cols: int
+
+
 @dataclass
 class _Desk:
     """What is kept of one session between two reads."""
@@ -92,6 +102,12 @@ class Reading:
         async with desk.lock:
             return await asyncio.to_thread(self._drawn, session, desk, offset)
 
+    async def picture(self, session: Session, history: int) -> Picture:
+        """The screen as it is by the log, with `history` rows before it; for a headless session its last lines."""
+        desk = self._desk(session)
+        async with desk.lock:
+            return await asyncio.to_thread(self._picture, session, desk, history)
+
     async def keep_keyframe(self, session: Session) -> None:
         """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
         if not session.piped:
@@ -133,6 +149,14 @@ class Reading:
         screen = self._screen_of(session, desk)
         screen.advance_to(offset)
         return screen.vt()
+
+    def _picture(self, session: Session, desk: _Desk, history: int) -> Picture:
+        if session.piped:
+            page = desk.reader.tail_lines(history)
+            return Picture(b"".join(chunk.data for chunk in page.chunks), page.next_cursor, 0, 0)
+        screen = self._screen_of(session, desk)
+        offset = screen.advance_to(None)
+        return Picture(screen.vt(history), offset, *screen.size)
 
     def _keep_keyframe(self, session: Session, desk: _Desk) -> None:
         screen = self._screen_of(session, desk)

@@ -184,9 +184,37 @@ class Speech:
                 yield page
 
     async def attach(
-        self, session: Session, rows: int | None, cols: int | None, *, read_only: bool, bound: bool, by: Caller
+        self,
+        session: Session,
+        rows: int | None,
+        cols: int | None,
+        *,
+        read_only: bool,
+        bound: bool,
+        by: Caller,
+        deaf: bool = False,
     ) -> tuple[dict[str, Any], int]:
-        """What stands on the screen, and a socket on which all that comes after it arrives."""
+        """What stands on the screen, and a socket on which all that comes after it arrives. To the deaf none of it is sent."""
+        size = {"rows": rows, "cols": cols}
+        lamp, answer, descriptor = await self._seat(session, read_only=read_only, bound=bound, deaf=deaf, **size)
+        offset = answer["offset"]
+        try:
+            screen = b"" if bound or deaf else await self.reading.drawn(session, offset)
+            if not bound:
+                await self.fleet.note_if_possible(session.id, by, "attach", read_only=read_only)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        told = {"id": session.id, "name": session.name, "state": lamp.session.state.value, "offset": offset}
+        size = {"rows": answer["rows"], "cols": answer["cols"]}
+        return {**told, **size, "screen": base64.b64encode(screen).decode()}, descriptor
+
+    async def overhear(self, session: Session) -> int:
+        """A socket on which all that it prints from now on arrives, for somebody who is not a person at it."""
+        _, _, descriptor = await self._seat(session, read_only=True, watching=True)
+        return descriptor
+
+    async def _seat(self, session: Session, *, read_only: bool, **wish: Any) -> tuple[Lamp, dict[str, Any], int]:
         _refuse_out_of_reach(session)
         lamp = self._living(session)
         if session.traced:
@@ -197,20 +225,10 @@ class Speech:
             raise _in_tmux(session, await self.panes.place(session), read_only=read_only)
         line = await self._line(lamp)
         try:
-            answer, descriptors = await line.ask("attach", rows=rows, cols=cols, read_only=read_only, bound=bound)
+            answer, descriptors = await line.ask("attach", read_only=read_only, **wish)
         except RefusedError as error:
             raise _refused(session, error) from None
-        offset = answer["offset"]
-        try:
-            screen = b"" if bound else await self.reading.drawn(session, offset)
-            if not bound:
-                await self.fleet.note_if_possible(session.id, by, "attach", read_only=read_only)
-        except BaseException:
-            os.close(descriptors[0])
-            raise
-        told = {"id": session.id, "name": session.name, "state": lamp.session.state.value, "offset": offset}
-        size = {"rows": answer["rows"], "cols": answer["cols"]}
-        return {**told, **size, "screen": base64.b64encode(screen).decode()}, descriptors[0]
+        return lamp, answer, descriptors[0]
 
     # -- waiting for more
 

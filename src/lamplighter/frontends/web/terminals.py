@@ -1,0 +1,143 @@
+"""Terminals on the page, a WebSocket each: what it says, and the keyboard when the operator takes it.
+
+The page says in JSON {"type": "take", "rows": 40, "cols": 120}, {"type": "resize", "rows", "cols"}, {"type": "release"} and, of
+what it has drawn, {"type": "drawn", "bytes": 65536}; what is typed comes as bytes. We say {"type": "screen", "rows", "cols"},
+after which the next bytes draw the whole screen anew; bytes that go on from there; {"type": "size", "rows", "cols"};
+{"type": "skipped", "bytes"}; {"type": "keyboard", "held"}; {"type": "ended"} or {"type": "lost"} at the end; and
+{"type": "error", "error"}. Who draws slowly skips ahead, and is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from lamplighter.domain.permission import Act
+from lamplighter.errors import LampError
+from lamplighter.frontends.http.guard import Guest, Receive
+from lamplighter.frontends.http.refusals import Send
+from lamplighter.frontends.web.broadcast import Broadcasts, Watcher
+from lamplighter.frontends.web.keyboard import Keyboard
+from lamplighter.operations.call import Call
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
+    from lamplighter.domain.session import Session
+
+_PROTOCOL = "lamplighter"
+_LARGEST = 1000
+
+
+class Terminals:
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.broadcasts = Broadcasts(app)
+
+    async def serve(self, guest: Guest, word: str, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        await send({"type": "websocket.accept", "subprotocol": _PROTOCOL})
+        visit = _Visit(self.app, guest, self.broadcasts, send)
+        try:
+            await visit.begin(word)
+        except LampError as error:
+            await visit.say({"type": "error", "error": error.document()})
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        showing = asyncio.ensure_future(visit.show())
+        hearing = asyncio.ensure_future(visit.hear(receive))
+        try:
+            await asyncio.wait((showing, hearing), return_when=asyncio.FIRST_COMPLETED)
+            if showing.done():
+                showing.result()
+                await send({"type": "websocket.close", "code": 1000})
+        finally:
+            for task in (showing, hearing):
+                task.cancel()
+                with suppress(asyncio.CancelledError, ConnectionError):
+                    await task
+            visit.leave()
+
+
+class _Visit:
+    """One terminal on one page."""
+
+    def __init__(self, app: App, guest: Guest, broadcasts: Broadcasts, send: Send) -> None:
+        self.app = app
+        self.guest = guest
+        self.broadcasts = broadcasts
+        self._send = send
+        self.session: Session | None = None
+        self.watcher: Watcher | None = None
+        self.keyboard: Keyboard | None = None
+
+    async def begin(self, word: str) -> None:
+        await self.app.admitted(self.guest.caller, Act.READ)
+        self.session = await self.app.find(word)
+        self.watcher = await self.broadcasts.join(self.session)
+
+    def leave(self) -> None:
+        self._release()
+        if self.watcher is not None:
+            self.watcher.leave()
+
+    async def say(self, message: dict[str, Any]) -> None:
+        await self._send({"type": "websocket.send", "text": json.dumps(message)})
+
+    async def show(self) -> None:
+        """Until the session ends, or its holder is lost."""
+        assert self.watcher is not None
+        async for part in self.watcher.parts():
+            if isinstance(part, bytes):
+                await self._send({"type": "websocket.send", "bytes": part})
+            else:
+                await self.say(part)
+
+    async def hear(self, receive: Receive) -> None:
+        """Until the page leaves."""
+        while (message := await receive())["type"] == "websocket.receive":
+            data, text = message.get("bytes"), message.get("text")
+            if data and self.keyboard is not None:
+                self.keyboard.type(data)
+            elif text:
+                await self._obey(text)
+
+    async def _obey(self, text: str) -> None:
+        try:
+            wish: Any = json.loads(text)
+            kind = wish["type"]
+            size = [min(_LARGEST, max(1, int(wish[name]))) for name in ("rows", "cols") if name in wish]
+            drawn = int(wish.get("bytes", 0))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return  # not ours, or not of this version
+        if kind == "drawn" and self.watcher is not None:
+            self.watcher.drew(drawn)
+        elif kind == "resize" and self.keyboard is not None and len(size) == 2:
+            self.keyboard.resize(*size)
+        elif kind == "release":
+            self._release()
+            await self.say({"type": "keyboard", "held": False})
+        elif kind == "take" and len(size) == 2:
+            await self._take(*size)
+
+    async def _take(self, rows: int, cols: int) -> None:
+        assert self.session is not None
+        call = Call(self.app, self.guest.caller, "", _nothing, asyncio.Event())
+        try:
+            session = await self.app.permitted(call, Act.SEND, self.session.id)
+            self._release()
+            self.keyboard = await Keyboard.take(self.app.speech, session, rows, cols, self.guest.caller)
+        except LampError as error:
+            await self.say({"type": "error", "error": error.document()})
+            return
+        await self.say({"type": "keyboard", "held": True})
+
+    def _release(self) -> None:
+        if self.keyboard is not None:
+            self.keyboard.release()
+            self.keyboard = None
+
+
+async def _nothing(_: Any) -> None:
+    return

@@ -1,0 +1,55 @@
+"""The page: a link that logs in whoever opens it, and the end of every login. Only the operator has to do with either."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lamplighter.domain.permission import Act
+from lamplighter.errors import Code, UnavailableError
+from lamplighter.lifecycle.logins import LINK_SECONDS, Shell
+from lamplighter.operations.call import Call
+from lamplighter.operations.operation import Nothing, Request, Result, operation
+from lamplighter.operations.views import moment
+
+
+class OpenPage(Request):
+    environment: dict[str, str] | None = Field(
+        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
+    )
+    cwd: str | None = Field(default=None, description="the caller's folder", json_schema_extra={"hidden": True})
+
+
+class PageLink(Result):
+    url: str = Field(description="logs in whoever opens it first; good once")
+    expires_at: str | None = Field(description="when it is good no more")
+    address: str = Field(description="the page, for a browser that is logged in")
+
+
+@operation(command="open", group="machine", act=Act.PAGE)
+async def open_page(call: Call, request: OpenPage) -> PageLink:
+    """Open the page in a browser: every session live, with its terminal; end, clean up, approve, look into the memory.
+
+    The link logs in the browser that opens it first, for seven days. It is good once, for ten minutes.
+    """
+    await call.app.allowed(call.caller, Act.PAGE)
+    address = call.app.host.http_url
+    if address is None:
+        raise UnavailableError(
+            Code.UNSUPPORTED,
+            f"there is no page: {call.app.host.http_problem or 'http_port is off'}",
+            "set http_port in config.toml or LAMPLIGHTER_HTTP_PORT, then lamp down and lamp up",
+        )
+    secret = call.app.logins.make_link(Shell(request.environment or {}, request.cwd))
+    expires = moment(call.app.clock.now() + LINK_SECONDS)
+    return PageLink(url=f"{address}/#login={secret}", expires_at=expires, address=f"{address}/")
+
+
+class ClosedPage(Result):
+    logins: int = Field(description="how many there were")
+
+
+@operation(command=None, group="machine", changes=True, act=Act.PAGE)
+async def close_page(call: Call, _: Nothing) -> ClosedPage:
+    """Log out every browser, at once; links that were not used are good no more."""
+    await call.app.allowed(call.caller, Act.PAGE)
+    return ClosedPage(logins=await call.app.logins.close(call.caller))
