@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,6 +21,7 @@ _TYPES = {
     "json": "application/json",
     "txt": "text/plain; charset=utf-8",
 }
+_STYLES = "<!-- styles -->"
 _MODULES = "<!-- modules -->"
 # No inline style either: our xterm.js has its own through the object model (scripts/vendor/build.mjs).
 _POLICY = (
@@ -60,11 +61,22 @@ class Asset:
 def assets() -> dict[str, Asset]:
     """By path: `/`, `/style.css`, `/js/app.js`."""
     found = dict(_walk(files("lamplighter.frontends.web") / "static", ""))
-    modules = sorted(path for path in found if path.endswith(".js"))
-    # Named at once, so that a browser need not read one module to learn of the next.
-    links = "\n".join(f'<link rel="modulepreload" href="{path}">' for path in modules if "xterm" not in path)
-    index = found.pop("/index.html").decode().replace(_MODULES, links)
+    index = found.pop("/index.html").decode()
+    for mark, links in ((_STYLES, _style_links(found)), (_MODULES, _module_links(found))):
+        index = index.replace(mark, "\n".join(links))
     return {path: _asset(path, data) for path, data in {**found, "/": index.encode()}.items()}
+
+
+def _style_links(paths: Iterable[str]) -> list[str]:
+    """What all views are made of first: a view's own may change it."""
+    styles = sorted((path for path in paths if path.endswith(".css")), key=lambda path: ("base" not in path, path))
+    return [f'<link rel="stylesheet" href="{path}">' for path in styles]
+
+
+def _module_links(paths: Iterable[str]) -> list[str]:
+    """Named at once, so that a browser need not read one module to learn of the next. A terminal comes when one is looked at."""
+    modules = sorted(path for path in paths if path.endswith(".js") and "xterm" not in path)
+    return [f'<link rel="modulepreload" href="{path}">' for path in modules]
 
 
 def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:

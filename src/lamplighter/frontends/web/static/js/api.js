@@ -1,0 +1,128 @@
+// The daemon over HTTP: calls, calls that answer in parts, live events, terminals. Knows no view.
+
+const PROOF = "lamplighter.proof";
+const RETRY_MS = 400;
+const PATIENCE_MS = 12_000;
+
+/** An error that says what to do next, as every front end of Lamplighter has it. */
+export class LampError extends Error {
+  constructor({ code, message, hint, details }) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+    this.details = details ?? {};
+  }
+}
+
+export const unreachable = () =>
+  new LampError({
+    code: "DAEMON_UNREACHABLE",
+    message: "the daemon does not answer",
+    hint: "it starts with any command: lamp up",
+  });
+
+const denials = new Set();
+/** Called when the login does not hold any more. */
+export const onDenied = (act) => denials.add(act);
+
+const headers = () => ({ "content-type": "application/json", "x-lamplighter-proof": localStorage.getItem(PROOF) ?? "" });
+
+export const hasLogin = () => Boolean(localStorage.getItem(PROOF));
+
+/** Trade the link that `lamp open` made for a login of this browser. */
+export async function login(link) {
+  const answer = await fetch("/api/login", { method: "POST", headers: headers(), body: JSON.stringify({ link }) });
+  const body = await answer.json();
+  if (!answer.ok) throw new LampError(body.error);
+  localStorage.setItem(PROOF, body.proof);
+}
+
+export const newKey = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return "page-" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function post(name, args, key, signal, parts) {
+  const body = JSON.stringify({ args, key });
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await fetch(`/api/call/${name}${parts ? "?parts" : ""}`, { method: "POST", headers: headers(), body, signal });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      // The same key again is the same call: nothing is done twice.
+      if (performance.now() > until) throw unreachable();
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+function refuse(status, error) {
+  if (status === 401) for (const act of denials) act();
+  throw new LampError(error);
+}
+
+/** One operation: its result, or a LampError. */
+export async function call(name, args = {}, { key = newKey(), signal } = {}) {
+  const answer = await post(name, args, key, signal, false);
+  const body = await answer.json().catch(() => {
+    throw unreachable();
+  });
+  if (body.error) refuse(answer.status, body.error);
+  return body.result;
+}
+
+/** One operation that tells how far it is: `onItem` for each part; its result at the end. */
+export async function callInParts(name, args, onItem, { key = newKey(), signal } = {}) {
+  const answer = await post(name, args, key, signal, true);
+  for await (const line of lines(answer.body)) {
+    if (!line.trim()) continue;
+    const said = JSON.parse(line);
+    if (said.error) refuse(answer.status, said.error);
+    if ("result" in said) return said.result;
+    onItem(said.item);
+  }
+  throw unreachable();
+}
+
+async function* lines(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const found = (rest + value).split("\n");
+      rest = found.pop();
+      yield* found;
+    }
+    if (rest) yield rest;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** Live events: yields [event, data] until the connection or the signal ends. */
+export async function* events(query, signal) {
+  const answer = await fetch(`/api/live?${new URLSearchParams(query)}`, { headers: headers(), signal });
+  if (!answer.ok) {
+    const body = await answer.json().catch(() => ({ error: unreachable() }));
+    refuse(answer.status, body.error);
+  }
+  let event = "";
+  for await (const line of lines(answer.body)) {
+    if (line.startsWith("event: ")) event = line.slice(7);
+    else if (line.startsWith("data: ")) yield [event, JSON.parse(line.slice(6))];
+    else if (line.startsWith(":")) yield ["here", null];
+  }
+}
+
+/** A WebSocket to a session's terminal; what is said on it is in frontends/web/terminals.py. */
+export function terminalSocket(session) {
+  const proof = localStorage.getItem(PROOF) ?? "";
+  const socket = new WebSocket(`ws://${location.host}/api/terminal/${encodeURIComponent(session)}`, ["lamplighter", `proof.${proof}`]);
+  socket.binaryType = "arraybuffer";
+  return socket;
+}

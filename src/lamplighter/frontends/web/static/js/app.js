@@ -1,0 +1,137 @@
+// The page: logging in, which view is shown, and what is around it. Knows the views by name alone.
+
+import { html, render, useEffect, effect } from "../vendor/preact.js";
+import { hasLogin, login } from "./api.js";
+import { addKeys } from "./keys.js";
+import { connection, status } from "./live.js";
+import { Dialogs, openDialog } from "./parts/dialog.js";
+import { Help } from "./parts/help.js";
+import { Toasts, sayError } from "./parts/toast.js";
+import { go, href, route } from "./route.js";
+import { theme, toggleTheme } from "./theme.js";
+import { Approvals } from "./views/approvals.js";
+import { Cleanup } from "./views/cleanup.js";
+import { Memory } from "./views/memory.js";
+import { Session } from "./views/session.js";
+import { Sessions } from "./views/sessions.js";
+import { Timeline } from "./views/timeline.js";
+
+const VIEWS = {
+  sessions: { title: "Sessions", key: "1", View: Sessions },
+  cleanup: { title: "Cleanup", key: "2", View: Cleanup },
+  approvals: { title: "Approvals", key: "3", View: Approvals },
+  memory: { title: "Memory", key: "4", View: Memory },
+  timeline: { title: "Timeline", key: "5", View: Timeline },
+};
+
+const here = () => (route.value.path[0] in VIEWS ? route.value.path[0] : "sessions");
+
+function Navigation() {
+  const waiting = status.value?.approvals ?? 0;
+  return html`
+    <nav class="side" aria-label="Views">
+      <a class="brand" href="#/sessions"><img src="/icon.svg" alt="" width="28" height="28" /><span>Lamplighter</span></a>
+      <ul>
+        ${Object.entries(VIEWS).map(
+          ([name, { title }]) => html`
+            <li key=${name}>
+              <a href=${href([name])} aria-current=${here() === name ? "page" : null}>
+                ${title}
+                ${name === "approvals" && waiting > 0 && html`<span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}
+              </a>
+            </li>
+          `,
+        )}
+      </ul>
+      <div class="foot">
+        <${Host} />
+        <div class="row">
+          <button class="quiet" onClick=${toggleTheme} aria-label=${`Use the ${theme.value === "dark" ? "light" : "dark"} theme`}>
+            ${theme.value === "dark" ? "Light" : "Dark"}
+          </button>
+          <button class="quiet" onClick=${() => openDialog(Help)}>Keys <kbd>?</kbd></button>
+        </div>
+      </div>
+    </nav>
+  `;
+}
+
+function Host() {
+  const found = status.value;
+  const words = { connecting: "connecting…", live: "live", lost: "no connection", denied: "not logged in" };
+  return html`
+    <div class=${`host ${connection.value}`}>
+      <span class="dot" aria-hidden="true"></span>${words[connection.value]}
+      ${found && html`<small>${found.alive} alive · kills prove ${found.guarantee}</small>`}
+    </div>
+  `;
+}
+
+const Lost = () =>
+  connection.value === "lost" &&
+  html`
+    <div class="banner" role="alert">
+      <strong>The daemon does not answer.</strong> What you see is how it was. Sessions go on without it; the page goes on by itself
+      once it is back. <code>lamp up</code> starts it.
+    </div>
+  `;
+
+const Denied = () => html`
+  <main class="denied">
+    <img src="/icon.svg" alt="" width="64" height="64" />
+    <h1>This page needs your shell</h1>
+    <p>Only who can run commands as you on this machine sees your sessions. In a terminal:</p>
+    <pre><code>lamp open</code></pre>
+    <p class="muted">It opens this page with a link that is good once. If you came with such a link, it was used or is too old.</p>
+  </main>
+`;
+
+function App() {
+  useEffect(
+    () =>
+      addKeys([
+        { keys: ["?"], does: "this help", act: () => openDialog(Help) },
+        ...Object.entries(VIEWS).map(([name, { title, key }]) => ({ keys: [key], does: title.toLowerCase(), act: () => go([name]) })),
+      ]),
+    [],
+  );
+  if (connection.value === "denied") return html`<${Denied} /><${Toasts} />`;
+  const { path, query } = route.value;
+  const name = here();
+  const View = name === "sessions" && path[1] ? Session : VIEWS[name].View;
+  return html`
+    <a class="skip" href="#main">Skip to the content</a>
+    <${Navigation} />
+    <div class="content">
+      <${Lost} />
+      <main id="main" tabindex="-1"><${View} key=${path.slice(0, 2).join("/") || name} id=${path[1]} rest=${path.slice(2)} query=${query} /></main>
+    </div>
+    <${Dialogs} />
+    <${Toasts} />
+  `;
+}
+
+// What waits for the operator is said where it is seen from another tab.
+effect(() => {
+  const waiting = status.value?.approvals ?? 0;
+  const title = VIEWS[here()].title;
+  document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Lamplighter`;
+});
+
+async function begin() {
+  const link = /^#login=(.+)$/.exec(location.hash)?.[1];
+  if (link) {
+    history.replaceState(null, "", "#/sessions");
+    route.value = { path: ["sessions"], query: {} };
+    try {
+      await login(link);
+      connection.value = "connecting";
+    } catch (error) {
+      if (!hasLogin()) connection.value = "denied";
+      sayError(error);
+    }
+  }
+  render(html`<${App} />`, document.getElementById("app"));
+}
+
+begin();

@@ -1,0 +1,32 @@
+// The keyboard: views say which keys they know, and the help lists them. Knows nothing of what they do.
+
+const layers = [];
+
+/** Keys of a view or a dialog: [{keys: ["j", "ArrowDown"], does: "next session", act}]. The last layer is asked first. */
+export function addKeys(bindings) {
+  layers.push(bindings);
+  return () => {
+    const place = layers.indexOf(bindings);
+    if (place >= 0) layers.splice(place, 1);
+  };
+}
+
+/** All that is known now, for the help. */
+export const everyKey = () => layers.flat().filter((binding) => binding.does);
+
+const typing = (target) =>
+  target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || Boolean(target.closest?.(".xterm"));
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]")) return; // a dialog has the keyboard to itself, Escape closes it
+  for (const bindings of [...layers].reverse()) {
+    const binding = bindings.find(({ keys, always }) => keys.includes(event.key) && (always || !typing(event.target)));
+    if (binding) {
+      const pressed = /^(BUTTON|A|SUMMARY)$/.test(event.target.tagName) && (event.key === "Enter" || event.key === " ");
+      if (pressed) return; // a button that has the focus is pressed
+      if (binding.act(event) !== false) event.preventDefault();
+      return;
+    }
+  }
+});

@@ -1,0 +1,31 @@
+// A dialog: one at a time, closed by Escape, by its own buttons, or by a click beside it. The browser keeps the focus in it.
+
+import { html, signal, useEffect, useRef } from "../../vendor/preact.js";
+
+const open = signal(null);
+
+/** Show a component as a dialog; it gets `close`. */
+export function openDialog(Content, props = {}) {
+  open.value = { Content, props };
+}
+
+export const closeDialog = () => (open.value = null);
+
+export function Dialogs() {
+  const shown = open.value;
+  return shown && html`<${Frame} key=${shown.Content} ...${shown} />`;
+}
+
+function Frame({ Content, props }) {
+  const place = useRef(null);
+  useEffect(() => {
+    place.current.showModal();
+    place.current.querySelector("[autofocus]")?.focus();
+  }, []);
+  const beside = (event) => event.target === place.current && !props.stays && closeDialog();
+  return html`
+    <dialog ref=${place} class=${props.wide ? "wide" : ""} aria-labelledby="dialog-title" onClose=${closeDialog} onMouseDown=${beside}>
+      <${Content} ...${props} close=${closeDialog} />
+    </dialog>
+  `;
+}
