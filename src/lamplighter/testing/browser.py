@@ -112,7 +112,10 @@ class Visits:
 
     def log_in(self, engine: Engine, **options: Any) -> Visit:
         """The page of an engine, as the operator: with the link that `lamp open` opens."""
-        made = self.visit(engine.call("open_page")["url"], **options)
+        return self.log_in_with(engine.call("open_page")["url"], **options)
+
+    def log_in_with(self, link: str, **options: Any) -> Visit:
+        made = self.visit(link, **options)
         made.page.locator(".host.live").wait_for(state="attached")
         return made
 
