@@ -57,10 +57,11 @@ class Stat:
         return self.pid, self.start
 
 
-def read_stat(pid: int) -> Stat | None:
-    """The process, or None when there is none (any more)."""
+def read_stat(pid: int, folder: int | None = None) -> Stat | None:
+    """The process, or None when there is none (any more). Through its open folder in /proc it is that very one."""
+    path = f"/proc/{pid}/stat" if folder is None else "stat"
     try:
-        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return None
     try:
@@ -104,12 +105,15 @@ def scan(but: set[int] | None = None) -> dict[int, Stat]:
 def scan_moving(but: set[int]) -> dict[int, Stat]:
     """Every process there is, the newest first, and then those that came meanwhile, until none come; some pids left out.
 
-    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it.
+    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it. Of `but`, those
+    that are gone are taken out: when many fork at once, their pids are soon given to others.
     """
     found: dict[int, Stat] = {}
+    pids = set(all_pids())
+    but &= pids
     seen = set(but)
-    for _ in range(_MOST_PASSES):
-        fresh = set(all_pids()) - seen
+    for number in range(_MOST_PASSES):
+        fresh = (set(all_pids()) if number else pids) - seen
         if not fresh:
             break
         seen |= fresh
