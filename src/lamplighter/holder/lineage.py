@@ -12,7 +12,6 @@ import os
 from lamplighter.holder import proc
 
 _MOST_PASSES = 10
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _CHUNK = 1 << 14
 
 
@@ -33,18 +32,16 @@ def descendants(root: int, but: set[int]) -> dict[int, proc.Stat]:
 
 
 def children_of(pid: int) -> list[int]:
-    """The pids of its children, the latest to come last; none when it is gone."""
+    """The pids of its children, those of each thread in the order in which they came; none when it is gone."""
     try:
-        folder = os.open(f"/proc/{pid}", _FLAGS | os.O_DIRECTORY)
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
-    try:
-        return _children(folder)
-    finally:
-        os.close(folder)
+    return [child for thread in threads for child in _listed(pid, thread)]
 
 
 def _descend(root: int, but: set[int], found: dict[int, proc.Stat]) -> None:
+    """One pass. Those that were found before are only asked for their children."""
     todo = children_of(root)
     seen = {root, *but}
     while todo:
@@ -52,55 +49,34 @@ def _descend(root: int, but: set[int], found: dict[int, proc.Stat]) -> None:
         if pid in seen:
             continue
         seen.add(pid)
-        looked = _look(pid)
+        stat = found.get(pid) or proc.read_stat(pid)
         # Its parent may have gone meanwhile, and then it has another one of the tree. With one from outside it is a stranger,
         # who was given the pid of one that has gone.
-        if looked is not None and (looked[0].parent == root or looked[0].parent in found):
-            found[pid] = looked[0]
-            todo += looked[1]
+        if stat is not None and (stat.parent == root or stat.parent in found or pid in found):
+            found[pid] = stat
+            todo += _children(stat, seen)
 
 
-def _look(pid: int) -> tuple[proc.Stat, list[int]] | None:
-    """The process and its children, of one and the same process: its open folder is never that of another with its pid."""
-    try:
-        folder = os.open(f"/proc/{pid}", _FLAGS | os.O_DIRECTORY)
-    except OSError:
-        return None
-    try:
-        stat = proc.read_stat(pid, folder)
-        return (stat, _children(folder)) if stat is not None else None
-    finally:
-        os.close(folder)
+def _children(stat: proc.Stat, seen: set[int]) -> list[int]:
+    """Its children that were not seen yet."""
+    listed = children_of(stat.pid) if stat.threads > 1 else _listed(stat.pid, stat.pid)
+    fresh = [pid for pid in listed if pid not in seen]
+    # Asked afterwards: as it is still there, it is whose children these are, and not another with its pid.
+    return fresh if fresh and proc.start_of(stat.pid) == stat.start else []
 
 
-def _children(folder: int) -> list[int]:
+def _listed(pid: int, thread: int | str) -> list[int]:
     """Each thread has a list of its own."""
-    found: list[int] = []
     try:
-        tasks = os.open("task", _FLAGS | os.O_DIRECTORY, dir_fd=folder)
-    except OSError:
-        return found
-    try:
-        for thread in os.listdir(tasks):
-            found += _listed(tasks, f"{thread}/children")
-    except OSError:  # it went while it was looked at, and left its children to others
-        pass
-    finally:
-        os.close(tasks)
-    return found
-
-
-def _listed(tasks: int, path: str) -> list[int]:
-    try:
-        file = os.open(path, _FLAGS, dir_fd=tasks)
+        file = os.open(f"/proc/{pid}/task/{thread}/children", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return []
     try:
         data = b""
         while chunk := os.read(file, _CHUNK):
             data += chunk
-        return [int(pid) for pid in data.split()]
-    except ProcessLookupError:
+    except ProcessLookupError:  # it went just now, and left its children to others
         return []
     finally:
         os.close(file)
+    return [int(pid) for pid in data.split()]

@@ -35,6 +35,7 @@ class Stat:
         "start",
         "state",
         "terminal",
+        "threads",
         "waited",
     )
 
@@ -47,6 +48,7 @@ class Stat:
         self.session = int(fields[3])
         self.terminal = int(fields[4])
         self.foreground = int(fields[5])
+        self.threads = int(fields[17])
         self.start = int(fields[19])
         self.cpu = (int(fields[11]) + int(fields[12])) / _TICK
         self.waited = (int(fields[13]) + int(fields[14])) / _TICK
@@ -57,11 +59,10 @@ class Stat:
         return self.pid, self.start
 
 
-def read_stat(pid: int, folder: int | None = None) -> Stat | None:
-    """The process, or None when there is none (any more). Through its open folder in /proc it is that very one."""
-    path = f"/proc/{pid}/stat" if folder is None else "stat"
+def read_stat(pid: int) -> Stat | None:
+    """The process, or None when there is none (any more)."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
