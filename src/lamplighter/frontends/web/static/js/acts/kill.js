@@ -1,6 +1,6 @@
 // Killing a session: what will happen first; one that is active needs its name typed; the certificate in the end.
 
-import { html, useState } from "../../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { openDialog } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { isActive } from "../parts/verdict.js";
@@ -46,9 +46,13 @@ function Kill({ row, close }) {
   `;
 }
 
-const Sure = ({ row, typed, setTyped }) => html`
-  <label class="sure">
-    <span>It is active. To kill it all the same, type its name: <code>${row.name}</code></span>
-    <input value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="off" />
-  </label>
-`;
+function Sure({ row, typed, setTyped }) {
+  const field = useRef(null);
+  useEffect(() => void (document.activeElement?.value || field.current.focus()), []); // not out of what somebody is writing
+  return html`
+    <label class="sure">
+      <span>It is active. To kill it all the same, type its name: <code>${row.name}</code></span>
+      <input ref=${field} value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="off" />
+    </label>
+  `;
+}

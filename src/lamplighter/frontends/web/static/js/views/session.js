@@ -1,6 +1,6 @@
 // One session: its terminal or what it has instead, what is known of it, and what can be done to it.
 
-import { html, useEffect } from "../../vendor/preact.js";
+import { html, useEffect, useState } from "../../vendor/preact.js";
 import { endSession } from "../acts/end.js";
 import { killSession } from "../acts/kill.js";
 import { protectSession } from "../acts/protect.js";
@@ -56,10 +56,11 @@ const Tmux = ({ session }) => {
 };
 
 export function Session({ id, rest }) {
-  useEffect(() => want({ session: id }), [id]);
+  const [asked, setAsked] = useState(null); // until then what is known is of the session that was looked at before
+  useEffect(() => (want({ session: id }), setAsked(id)), [id]);
   useEffect(() => addKeys([{ keys: ["u", "Escape"], does: "back to the list", act: () => go(["sessions"]) }]), []);
-  if (problem.value) return html`<${Back} /><h1 class="sr">Session</h1><${Problem} error=${problem.value} />`;
-  const session = detail.value;
+  if (problem.value && asked === id) return html`<${Back} /><h1 class="sr">Session</h1><${Problem} error=${problem.value} />`;
+  const session = asked === id ? detail.value : null;
   if (!session) return html`<${Back} /><h1 class="sr">Session</h1><${Waiting} />`;
   const tabs = tabsOf(session);
   const tab = tabs.includes(rest[0]) ? rest[0] : tabs[0];

@@ -21,7 +21,7 @@ export function Picture({ session, why }) {
       </header>
       ${why && html`<p class="attach">To be at it: <code>${why.hint.replace(/ to be at it$/, "")}</code></p>`}
       ${problem && html`<${Problem} error=${problem} />`}
-      <div class="screen" ref=${place} data-phase="live" hidden=${Boolean(problem)}></div>
+      <div class="screen" data-phase="live" hidden=${Boolean(problem)}><div class="room" ref=${place}></div></div>
       ${session.state === "running" && html`<${Composer} session=${session} />`}
     </section>
   `;

@@ -28,7 +28,7 @@ export function Playback({ session, isLog = false }) {
       </header>
       ${!player && html`<${Waiting} />`}
       ${empty && html`<${Empty} title="It printed nothing">There is nothing to play.<//>`}
-      <div class="screen" ref=${place} hidden=${empty} data-phase=${player ? "recorded" : "loading"}></div>
+      <div class="screen" hidden=${empty} data-phase=${player ? "recorded" : "loading"}><div class="room" ref=${place}></div></div>
       ${player && !empty && html`<${Controls} player=${player} />`}
     </section>
   `;

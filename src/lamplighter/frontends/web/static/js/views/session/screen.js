@@ -97,8 +97,7 @@ function drawing(terminal) {
 
 function sizing(terminal, fit, place, ratio) {
   const setFont = (size) => terminal.options.fontSize !== size && (terminal.options.fontSize = size);
-  const style = () => getComputedStyle(place);
-  const width = () => place.clientWidth - parseFloat(style().paddingLeft) - parseFloat(style().paddingRight);
+  const width = () => place.clientWidth;
   return {
     /** The largest font in which all columns are seen; below what can be read it scrolls inside. */
     fitWidth() {

@@ -18,11 +18,12 @@ export function Terminal({ session, isLog = false }) {
   const place = useRef(null);
   const [shown, setShown] = useState(null); // {screen, link}
   useEffect(() => {
+    const room = place.current;
     let made = null;
     let gone = false;
-    makeScreen(place.current, { convertEol: isLog }).then((screen) => {
+    makeScreen(room, { convertEol: isLog }).then((screen) => {
       if (gone) return screen.dispose();
-      made = begin(screen, session.id, place.current, isLog);
+      made = begin(screen, session.id, room, isLog);
       setShown(made);
     });
     return () => ((gone = true), made?.end());
@@ -35,7 +36,7 @@ export function Terminal({ session, isLog = false }) {
     <section class=${`panel terminal ${held ? "held" : ""}`} aria-label=${isLog ? "Log" : "Terminal"}>
       <${Bar} shown=${shown} session=${session} isLog=${isLog} />
       ${!shown && html`<${Waiting} />`}
-      <div class="screen" ref=${place} data-phase=${shown?.link.phase.value ?? "loading"}></div>
+      <div class="screen" data-phase=${shown?.link.phase.value ?? "loading"}><div class="room" ref=${place}></div></div>
       ${!held && session.state === "running" && html`<${Composer} session=${session} />`}
     </section>
   `;
@@ -122,7 +123,7 @@ function Said({ shown, session, isLog }) {
   const skipped = shown?.link.skipped.value ?? 0;
   const words = {
     connecting: "connecting…",
-    live: held ? "You have the keyboard: all that you type goes to the session" : isLog ? "as it comes" : "watching, read-only",
+    live: held ? "You have the keyboard" : isLog ? "as it comes" : "watching, read-only",
     lost: "no connection; trying again…",
     ended: "it has ended",
     refused: "it has ended",
