@@ -1,11 +1,12 @@
 // Ending a session politely: what will happen first, a hand-off if one wants to leave it, the certificate in the end.
 
-import { html, useState } from "../../vendor/preact.js";
+import { html } from "../../vendor/preact.js";
 import { openDialog } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { Done, Going, Refused, useEnding } from "./ending.js";
 import { Consequences, useSubject } from "./subject.js";
 
+/** Cancel has the focus: what somebody meant to type into a terminal, Enter and all, ends nothing. */
 export const endSession = (row) => openDialog(End, { row, wide: true, stays: true });
 
 /** [name, label, one a line] */
@@ -36,8 +37,8 @@ function End({ row, close }) {
       <${Refused} error=${ending.error ?? problem} />
     </form>
     <footer>
-      <button onClick=${close}>Cancel</button>
-      <button class="danger" type="submit" form="end-form" autofocus disabled=${!session || session.state === "ended"}>End it</button>
+      <button onClick=${close} autofocus>Cancel</button>
+      <button class="danger" type="submit" form="end-form" disabled=${!session || session.state === "ended"}>End it</button>
     </footer>
   `;
 }

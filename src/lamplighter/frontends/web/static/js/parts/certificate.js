@@ -10,7 +10,8 @@ const PROVEN = {
 };
 const SHOWN = 200;
 
-export const seconds = (value) => (value == null ? "" : value < 60 ? `${value.toFixed(value < 10 ? 2 : 1)} s` : duration(value));
+export const seconds = (value) =>
+  value == null ? "" : value < 1 ? `${Math.round(value * 1000)} ms` : value < 60 ? `${value.toFixed(1)} s` : duration(value);
 
 /** `summary`, if there is one, is what the session came to in the end. */
 export function Certificate({ certificate, summary }) {
@@ -51,7 +52,7 @@ const Group = ({ title, rows, kind = "" }) => html`
             <tr key=${`${one.pid}-${one.start_ticks}`}>
               <td class="figure mono">${one.pid}</td>
               <td class="mono command">${one.command}${one.why && html`<small class="why">${one.why}</small>`}</td>
-              <td>${one.signal ?? (kind || !one.exit ? "" : "exited")}</td>
+              <td>${one.signal ?? (kind ? "" : "exited")}</td>
               <td class="figure">${seconds(one.seconds)}</td>
             </tr>
           `,
@@ -81,6 +82,6 @@ function Summary({ summary }) {
 }
 
 function stored({ stored: kinds, inferred }) {
-  const words = Object.entries(kinds ?? {}).map(([kind, number]) => `${number} ${kind.replaceAll("_", " ")}`);
+  const words = Object.entries(kinds ?? {}).map(([kind, number]) => count(number, kind.replaceAll("_", " ")));
   return words.length > 0 && `${words.join(", ")}${inferred ? " (inferred)" : ""}`;
 }

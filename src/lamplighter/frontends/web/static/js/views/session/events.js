@@ -33,6 +33,7 @@ function useEvents(session) {
 
 export const detailWords = (detail) =>
   Object.entries(detail)
+    .filter(([name]) => name !== "since" && name !== "key")
     .filter(([, value]) => value !== "" && value !== null && value !== false && !(typeof value === "object" && !Object.keys(value).length))
     .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join(" · ");
