@@ -40,7 +40,7 @@ function Kill({ row, close }) {
     <footer>
       <button onClick=${() => endSession(row)}>End it politely instead</button>
       <span class="spring"></span>
-      <button onClick=${close} autofocus=${!active}>Cancel</button>
+      <button onClick=${close} autofocus=${!(session && active)}>Cancel</button>
       <button class="danger" type="submit" form="kill-form" disabled=${!session || session.state === "ended" || !meant}>Kill it</button>
     </footer>
   `;
@@ -52,7 +52,7 @@ function Sure({ row, typed, setTyped }) {
   return html`
     <label class="sure">
       <span>It is active. To kill it all the same, type its name: <code>${row.name}</code></span>
-      <input ref=${field} value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="off" />
+      <input ref=${field} autofocus value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="off" />
     </label>
   `;
 }

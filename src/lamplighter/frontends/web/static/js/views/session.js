@@ -9,7 +9,7 @@ import { addKeys } from "../keys.js";
 import { detail, problem, want } from "../live.js";
 import { Empty, Problem, Waiting } from "../parts/empty.js";
 import { Verdict } from "../parts/verdict.js";
-import { go, href, replace } from "../route.js";
+import { go, href, replace, route } from "../route.js";
 import { Conversation } from "./session/conversation.js";
 import { Events } from "./session/events.js";
 import { Facts } from "./session/facts.js";
@@ -117,12 +117,18 @@ function Head({ session }) {
 
 function Tabs({ session, word, tabs, tab }) {
   const show = (name) => replace(["sessions", word, ...(name === tabs[0] ? [] : [name])]);
-  const step = (by) => show(tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length]);
+  // From where one is by now, not from where one was when this was drawn: keys may come faster.
+  const step = (by) => {
+    const now = route.peek().path[2] ?? tabs[0];
+    const next = tabs[(tabs.indexOf(now) + by + tabs.length) % tabs.length];
+    show(next);
+    return next;
+  };
   useEffect(
     () =>
       addKeys([
-        { keys: ["]"], does: "next tab", act: () => step(1) },
-        { keys: ["["], does: "tab before", act: () => step(-1) },
+        { keys: ["]"], does: "next tab", act: () => void step(1) },
+        { keys: ["["], does: "tab before", act: () => void step(-1) },
       ]),
     [tab, tabs.join(" ")],
   );
@@ -130,9 +136,7 @@ function Tabs({ session, word, tabs, tab }) {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
     event.preventDefault();
-    step(by);
-    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
-    document.getElementById(`tab-${next}`)?.focus();
+    document.getElementById(`tab-${step(by)}`)?.focus();
   };
   return html`
     <div class="tabs" role="tablist" aria-label="About this session" onKeyDown=${arrow}>
