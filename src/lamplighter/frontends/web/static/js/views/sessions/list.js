@@ -87,6 +87,12 @@ function open(event, row) {
   go(["sessions", row.id]);
 }
 
+/** The keyboard goes back to the list: a box that was ticked would take its keys. */
+function mark(id) {
+  toggleMark(id);
+  document.querySelector(".grid").focus({ preventScroll: true });
+}
+
 const hasTokens = () => {
   for (const row of known.value.values()) if (row.tokens) return true;
   return false;
@@ -136,7 +142,7 @@ export function List() {
               mark=${marks.value.has(line.row.id)}
               tree=${tree}
               tokens=${tokens}
-              onMark=${toggleMark}
+              onMark=${mark}
               onFold=${fold}
               onOpen=${openRow}
             />

@@ -17,6 +17,9 @@ const Age = ({ row }) => {
 
 const Ago = ({ moment }) => html`${duration(since(moment, now.value))} ago`;
 
+const PLACES = Array.from({ length: BARS }, (_, place) => place);
+const bar = (place, height) => `M${4 * place} 14v${-height.toFixed(1)}h3V14z`;
+
 /** Its output of the last half minute, the highest bar the most that it wrote. */
 function Bars({ id }) {
   beat.value; // drawn again with each
@@ -26,10 +29,7 @@ function Bars({ id }) {
   const height = (value) => (value ? 3 + (11 * Math.log1p(value)) / Math.log1p(most) : 1);
   return html`
     <svg class=${`bars ${speed > 0 ? "live" : ""}`} width=${BARS * 4} height="14" viewBox=${`0 0 ${BARS * 4} 14`} role="img" aria-label=${words}>
-      ${bars.map((value, place) => {
-        const x = (BARS - bars.length + place) * 4;
-        return html`<rect key=${place} x=${x} y=${14 - height(value)} width="3" height=${height(value)} rx="1" />`;
-      })}
+      <path d=${PLACES.map((place) => bar(place, height(bars[place - BARS + bars.length] ?? 0))).join("")} />
     </svg>
   `;
 }
@@ -104,7 +104,7 @@ export class Row extends Component {
         </div>
         <${Cell} id="verdict"><${Verdict} row=${row} /><small title=${evidenceOf(row)}>${evidenceOf(row)}</small><//>
         <${Cell} id="activity"><${Bars} id=${row.id} /><small>${quietWords(row)}</small><//>
-        <${Cell} id="memory" figure><span class="first">${row.memory ? bytes(row.memory) : "–"}</span><small>${count(row.processes, "process", "proc.")}</small><//>
+        <${Cell} id="memory" figure><span class="first">${row.memory ? bytes(row.memory) : "–"}</span><small>${count(row.processes, "process", "processes")}</small><//>
         <${Cell} id="cpu" figure><${Cpu} row=${row} /><//>
         ${tokens && html`<${Cell} id="tokens" figure><${Tokens} row=${row} /><//>`}
         <${Cell} id="age" figure><span class="first"><${Age} row=${row} /></span><//>

@@ -44,7 +44,7 @@ export function Search() {
           aria-label="Search, or a selection as lamp ls takes it"
           aria-invalid=${wrong ? "true" : null}
           aria-describedby=${wrong ? "search-problem" : null}
-          placeholder="Search, or a selection: idle,kind:cron+orphaned"
+          placeholder="Search, or a selection: idle,kind:cron"
           value=${text}
           onInput=${(event) => take(event.target.value)}
           onKeyDown=${leave}
@@ -56,7 +56,7 @@ export function Search() {
         Ended too
       </label>
     </search>
-    ${wrong && html`<p class="note bad" id="search-problem" role="alert"><strong>${wrong.message}</strong><br />${wrong.hint}</p>`}
+    ${wrong && html`<p class="note bad" id="search-problem" role="alert"><strong>${wrong.message}</strong><br />${wrong.hint}<br />The list is as it was before.</p>`}
     <${Chips} />
     ${leftOut.value > 0 && html`<p class="note">${leftOut.value.toLocaleString("en")} older ones are not listed; a selection finds them.</p>`}
   `;
