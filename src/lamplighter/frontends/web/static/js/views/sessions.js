@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useSignalEffect } from "../../vendor/preact.js";
 import { startSession } from "../acts/start.js";
-import { bytes } from "../format.js";
+import { bytes, grouped } from "../format.js";
 import { addKeys } from "../keys.js";
 import { byHand, problem, sessions, want } from "../live.js";
 import { Empty, Waiting } from "../parts/empty.js";
@@ -58,8 +58,8 @@ function Sums() {
   const figure = (title, value, more = "") => html`<div class=${`sum ${more}`}><dt>${title}</dt><dd class="number">${value}</dd></div>`;
   return html`
     <dl class="panel sums">
-      ${figure("alive", alive.length.toLocaleString("en"))} ${figure("processes", sum("processes").toLocaleString("en"))}
-      ${figure("memory", bytes(sum("memory")))} ${figure("waiting for you", waiting.toLocaleString("en"), waiting ? "warm" : "")}
+      ${figure("alive", grouped(alive.length))} ${figure("processes", grouped(sum("processes")))}
+      ${figure("memory", bytes(sum("memory")))} ${figure("waiting for you", grouped(waiting), waiting ? "warm" : "")}
     </dl>
   `;
 }

@@ -4,7 +4,7 @@ import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from 
 import { go } from "../../route.js";
 import { ask, asked } from "./choice.js";
 import { COLUMNS, sortOf } from "./columns.js";
-import { at, behind, fold, known, lines, marks, moveTo, toggleMark } from "./shown.js";
+import { at, behind, fold, hasTokens, lines, marks, moveTo, toggleMark } from "./shown.js";
 import { now, Row } from "./row.js";
 
 const narrow = matchMedia("(max-width: 760px)");
@@ -93,11 +93,6 @@ function mark(id) {
   document.querySelector(".grid").focus({ preventScroll: true });
 }
 
-const hasTokens = () => {
-  for (const row of known.value.values()) if (row.tokens) return true;
-  return false;
-};
-
 function useSeconds() {
   useEffect(() => {
     const timer = setInterval(() => (now.value = Date.now()), 1000);
@@ -114,7 +109,7 @@ export function List() {
   const openRow = useCallback(open, []);
   useSeconds();
   const tree = asked.value.view === "tree";
-  const tokens = hasTokens();
+  const tokens = hasTokens.value;
   const current = at.value;
   const drawn = all.slice(first, end).map((line, offset) => ({ line, index: first + offset }));
   // The cursor's row is always there: whoever reads the page by ear is at it.

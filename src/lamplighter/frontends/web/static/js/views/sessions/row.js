@@ -45,6 +45,13 @@ const quietWords = (row) => {
   return row.quiet_for < 5 ? "active now" : `quiet ${duration(row.quiet_for)}`;
 };
 
+// The words of a command stay the same array from one look to the next.
+const spelled = new WeakMap();
+function spell(words) {
+  if (!spelled.has(words)) spelled.set(words, commandLine(words));
+  return spelled.get(words);
+}
+
 const exitWord = (row) => (row.exit?.signal ? `signal ${row.exit.signal}` : row.exit ? `exit ${row.exit.code ?? "?"}` : "");
 
 /** What the verdict rests on; of what has ended, how it did. */
@@ -100,7 +107,7 @@ export class Row extends Component {
         </div>
         <div role="gridcell" class="cell name">
           ${tree && html`<${Branch} line=${line} onFold=${onFold} />`}
-          <div class="both"><${Name} row=${row} /><small class="mono" title=${commandLine(row.command)}>${commandLine(row.command)}</small></div>
+          <div class="both"><${Name} row=${row} /><small class="mono" title=${spell(row.command)}>${spell(row.command)}</small></div>
         </div>
         <${Cell} id="verdict"><${Verdict} row=${row} /><small title=${evidenceOf(row)}>${evidenceOf(row)}</small><//>
         <${Cell} id="activity"><${Bars} id=${row.id} /><small>${quietWords(row)}</small><//>

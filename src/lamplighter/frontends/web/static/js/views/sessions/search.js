@@ -1,6 +1,7 @@
 // What is looked for: the same selections as `lamp ls`, or plain words; chips with counts. An error of the daemon's is said here.
 
 import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
+import { grouped } from "../../format.js";
 import { leftOut, problem } from "../../live.js";
 import { VERDICTS } from "../../parts/verdict.js";
 import { ask, asked } from "./choice.js";
@@ -58,7 +59,7 @@ export function Search() {
     </search>
     ${wrong && html`<p class="note bad" id="search-problem" role="alert"><strong>${wrong.message}</strong><br />${wrong.hint}<br />The list is as it was before.</p>`}
     <${Chips} />
-    ${leftOut.value > 0 && html`<p class="note">${leftOut.value.toLocaleString("en")} older ones are not listed; a selection finds them.</p>`}
+    ${leftOut.value > 0 && html`<p class="note">${grouped(leftOut.value)} older ones are not listed; a selection finds them.</p>`}
   `;
 }
 
@@ -74,7 +75,7 @@ function Chips() {
       aria-pressed=${String(show === word)}
       onClick=${() => ask({ show: show === word ? "" : word })}
     >
-      ${title} <span class="number">${number.toLocaleString("en")}</span>
+      ${title} <span class="number">${grouped(number)}</span>
     </button>
   `;
   return html`

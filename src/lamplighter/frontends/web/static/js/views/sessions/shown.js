@@ -30,6 +30,9 @@ export const counts = computed(() => {
   return sums;
 });
 
+/** Whether of any of them it is known how many tokens it used. */
+export const hasTokens = computed(() => found.value.some((row) => row.tokens));
+
 /** Ids of those whose children are not shown. */
 export const folded = signal(new Set());
 
