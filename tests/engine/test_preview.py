@@ -65,6 +65,6 @@ def test_it_fails_as_a_start_would(lit: Engine, command: list[str], arguments: d
 def test_agents_are_listed_with_where_they_are(lit: Engine, claude: str) -> None:
     found = {one["name"]: one for one in lit.call("list_agents", environment={"PATH": claude})["agents"]}
     assert found["claude"]["path"] == f"{claude.partition(':')[0]}/claude"
-    assert found["claude"]["model"] and found["claude"]["resume"] and found["claude"]["acp"]
+    assert [found["claude"][name] for name in ("model", "resume", "acp")] == [True, True, True]
     nowhere = lit.call("list_agents", environment={"PATH": "/nowhere"})["agents"]
     assert {one["path"] for one in nowhere} == {None}

@@ -133,7 +133,7 @@ function Field({ form, set, name, title, about, area, mono, ...more }) {
   return html`
     <label>
       <span>${title} <small>${about}</small></span>
-      ${area ? html`<textarea rows="2" ...${shared}></textarea>` : html`<input autocomplete="off" spellcheck="false" ...${shared} />`}
+      ${area ? html`<textarea rows="2" ...${shared}></textarea>` : html`<input autocomplete="off" spellcheck=${false} ...${shared} />`}
     </label>
   `;
 }

@@ -33,7 +33,7 @@ export const Line = ({ form, set }) => html`
       autofocus
       autocomplete="off"
       autocapitalize="off"
-      spellcheck="false"
+      spellcheck=${false}
       placeholder="npm run build"
       value=${form.line}
       onInput=${(event) => set({ line: event.target.value })}
@@ -60,7 +60,7 @@ export function Agent({ form, set }) {
   const text = (name, title, about, placeholder) => html`
     <label>
       <span>${title} <small>${about}</small></span>
-      <input autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${form[name]} onInput=${(event) => set({ [name]: event.target.value })} />
+      <input autocomplete="off" spellcheck=${false} placeholder=${placeholder} value=${form[name]} onInput=${(event) => set({ [name]: event.target.value })} />
     </label>
   `;
   return html`

@@ -41,7 +41,7 @@ export function Search() {
           id="search"
           type="text"
           autocomplete="off"
-          spellcheck="false"
+          spellcheck=${false}
           aria-label="Search, or a selection as lamp ls takes it"
           aria-invalid=${wrong ? "true" : null}
           aria-describedby=${wrong ? "search-problem" : null}
