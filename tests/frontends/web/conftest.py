@@ -1,4 +1,4 @@
-"""An engine with its page, shared by the cases of a module: what one starts, it ends or calls by names of its own."""
+"""An engine with its HTTP door open, on a port of its own."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ from collections.abc import Iterator
 
 import pytest
 
+from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
+
+
+@pytest.fixture
+def served() -> Iterator[Engine]:
+    with engine(LAMPLIGHTER_HTTP_PORT="0") as made:
+        yield made
+
+
+@pytest.fixture
+def served_by_the_clock() -> Iterator[tuple[Engine, Clockwork]]:
+    """One whose daemon goes by a clock that the test moves."""
+    with engine(LAMPLIGHTER_HTTP_PORT="0", PYTHONPATH=FOLDER) as made:
+        yield made, Clockwork(made.folder)
 
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[Engine]:
+    """One for all cases of a module: what a case starts has a name of its own, or is ended by it."""
     with engine(LAMPLIGHTER_HTTP_PORT="0") as made:
         yield made
