@@ -55,7 +55,7 @@ export function Apply({ planning, close }) {
 }
 
 const SESSIONS =
-  "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds after TERM is killed. What it has not saved is lost; a hand-off is kept.";
+  "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds after TERM is killed. What it has not saved is lost; a hand-off is inferred where it leaves none.";
 const LEAKS = "Each is looked at once more, and skipped if it is no leak any more. What still runs five seconds after TERM is killed.";
 
 const sum = (rows, field) => rows.reduce((total, row) => total + row[field], 0);

@@ -18,7 +18,7 @@ export function Leak({ leak, on, tick }) {
       </label>
       <div class="held number">
         ${processes.length > 0
-          ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">since <${Ago} at=${leak.since} /></span>`
+          ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">started <${Ago} at=${leak.since} /></span>`
           : html`<span>${count(files.length, "file")}</span>`}
         <code class="muted">${leak.id}</code>
       </div>
