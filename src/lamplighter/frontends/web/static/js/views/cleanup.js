@@ -30,7 +30,7 @@ export function Cleanup({ id, query }) {
   return html`
     <div class="head">
       <h1>${leaks ? "Leaks" : "Cleanup"}</h1>
-      <nav class="tabs" aria-label="What to clean up">
+      <nav class="switch" aria-label="What to clean up">
         <a href=${href(["cleanup"])} aria-current=${leaks ? null : "page"}>Sessions</a>
         <a href=${href(["cleanup", "leaks"])} aria-current=${leaks ? "page" : null}>Leaks</a>
       </nav>

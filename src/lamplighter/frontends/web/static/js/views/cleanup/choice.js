@@ -67,7 +67,7 @@ export function Choice({ choice, change, submit, busy, changed }) {
         </div>
         <small class="muted">${TOLD[choice.preset]}</small>
       </div>
-      <div class="fields">
+      <div class="asking">
         ${choice.preset === "project" && html`<${Project} value=${choice.project} pick=${(project) => set({ project }, true)} />`}
         ${choice.preset === "custom" &&
         html`

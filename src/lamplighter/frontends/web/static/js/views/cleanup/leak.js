@@ -16,7 +16,7 @@ export function Leak({ leak, on, tick }) {
         <input type="checkbox" checked=${on} onChange=${(event) => tick(leak.id, event.target.checked)} />
         <strong>${leak.name}</strong>
       </label>
-      <div class="held number">
+      <div class="holding number">
         ${processes.length > 0
           ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">started <${Ago} at=${leak.since} /></span>`
           : html`<span>${count(files.length, "file")}</span>`}
@@ -51,12 +51,12 @@ const Files = ({ files }) => html`
 
 /** The first few; the rest behind a fold. */
 const More = ({ items, what, many, draw }) => html`
-  <ul class="processes">${items.slice(0, SHOWN).map(draw)}</ul>
+  <ul class="pieces">${items.slice(0, SHOWN).map(draw)}</ul>
   ${items.length > SHOWN &&
   html`
     <details>
       <summary>${count(items.length - SHOWN, `more ${what}`, `more ${many}`)}</summary>
-      <ul class="processes">${items.slice(SHOWN).map(draw)}</ul>
+      <ul class="pieces">${items.slice(SHOWN).map(draw)}</ul>
     </details>
   `}
 `;

@@ -127,7 +127,7 @@ function sentence({ sums }) {
 
 const Group = ({ title, means, leaks }) => html`
   <div class="group">
-    <div class="title"><h3>${title}</h3><small class="muted">${means}</small></div>
+    <div class="caption"><h3>${title}</h3><small class="muted">${means}</small></div>
     <ul>
       ${leaks.map((leak) => html`<${Leak} key=${leak.id} leak=${leak} on=${chosen.value.has(leak.id)} tick=${tick} />`)}
     </ul>

@@ -36,7 +36,7 @@ export function Plan({ planning, again, blocked = "", nothing, after }) {
       <table class="cards">
         <thead>
           <tr>
-            <th scope="col" class="pick"><${All} planning=${planning} fixed=${applying} /></th>
+            <th scope="col" class="tickbox"><${All} planning=${planning} fixed=${applying} /></th>
             <th scope="col">${plan.leaks ? "Leak" : "Session"}</th>
             <th scope="col">${plan.leaks ? "How sure, and why" : "Verdict"}</th>
             <th scope="col" class="figure">Processes</th>
@@ -130,7 +130,7 @@ function Stale({ planning, again }) {
   if (!error && !over) return null;
   const told = error && !over ? error.message : "This plan has expired: sessions change, and a plan holds for ten minutes.";
   return html`
-    <div class="note warn stale" role="alert">
+    <div class="note warn expired" role="alert">
       <span>${told} ${error && !over && !isStale(planning) && error.hint}</span>
       <button onClick=${again}>Plan again</button>
     </div>
@@ -159,7 +159,7 @@ const isText = (target) => /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target
 function keys(planning, place, apply) {
   const step = (by) => (event) => {
     if (isText(event.target) || !place.current) return false;
-    const boxes = [...place.current.querySelectorAll("tbody .pick input")];
+    const boxes = [...place.current.querySelectorAll("tbody .tickbox input")];
     const here = boxes.indexOf(document.activeElement);
     boxes[here < 0 ? 0 : Math.max(0, Math.min(boxes.length - 1, here + by))]?.focus();
     return boxes.length > 0;

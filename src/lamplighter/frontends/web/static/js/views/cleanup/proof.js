@@ -16,7 +16,7 @@ export function Proof({ row, close }) {
         <dt>Survivors</dt><dd class=${certificate.survivors.length ? "bad" : ""}>${certificate.survivors.length || "none"}</dd>
       </dl>
       <h3>${count(certificate.processes.length, "process", "processes")}</h3>
-      <ul class="processes">
+      <ul class="pieces">
         ${certificate.processes.map(
           (process) => html`<li key=${process.pid}><code>${process.pid}</code><code class="grow">${process.command}</code><span class="muted">${process.signal ?? "exited"}</span></li>`,
         )}

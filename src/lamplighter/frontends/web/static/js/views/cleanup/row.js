@@ -15,9 +15,9 @@ export function Row({ row, planning, leaks, applying }) {
   const outcome = done?.outcome;
   return html`
     <tr class=${`${left && !applying ? "left" : ""} ${outcome ?? ""}`} data-id=${row.id}>
-      <td class="pick">
+      <td class="tickbox">
         ${applying
-          ? html`<span class=${`mark ${outcome ?? "pending"}`} aria-hidden="true">${MARKS[outcome] ?? ""}</span>`
+          ? html`<span class=${`tickmark ${outcome ?? "pending"}`} aria-hidden="true">${MARKS[outcome] ?? ""}</span>`
           : html`
               <input
                 type="checkbox"
@@ -28,7 +28,7 @@ export function Row({ row, planning, leaks, applying }) {
             `}
       </td>
       <td class="who">${leaks ? html`<strong>${row.name}</strong>` : html`<a href=${href(["sessions", row.id])}>${row.name}</a>`} <code class="muted">${row.id}</code></td>
-      <td class="why">
+      <td class="reasons">
         ${leaks ? html`<${Sure} certainty=${row.verdict} />` : html`<${Verdict} row=${{ ...row, state: "running" }} />`}
         <span class="muted">${row.evidence.join("; ")}</span>
       </td>
@@ -46,7 +46,7 @@ function Result({ row, left }) {
   if (!row) return html`<span class="muted">${left ? "left alone" : "ending…"}</span>`;
   const told = row.outcome === "ended" ? provenBy(row.certificate) : row.why;
   return html`
-    <span class=${`outcome ${row.outcome}`}>${row.outcome}</span>
+    <span class=${`outcome ${row.outcome}`}>${row.outcome}</span>${" "}
     <span class="muted">${told}${row.error?.hint && ` · ${row.error.hint}`}</span>
     ${row.certificate &&
     html`<button class="quiet" aria-label=${`Certificate of ${row.name}`} onClick=${() => openDialog(Proof, { row, wide: true })}>Certificate</button>`}

@@ -35,7 +35,7 @@ export const Unmanaged = ({ agents, adopted }) => html`
 const Agent = ({ agent, adopted }) => html`
   <tr>
     <td class="who"><strong>${agent.agent}</strong> <code class="muted">${agent.pid}</code></td>
-    <td class="why"><span>${place(agent)}</span> <code class="muted">${agent.cwd}</code></td>
+    <td class="reasons"><span>${place(agent)}</span> <code class="muted">${agent.cwd}</code></td>
     <td class="figure" data-unit=${agent.processes === 1 ? "process" : "processes"}>${agent.processes}</td>
     <td class="figure">${bytes(agent.memory)}</td>
     <td class="muted"><${Ago} at=${agent.since} /></td>
@@ -72,7 +72,7 @@ function Adopt({ agent, adopted, close }) {
         ${` ${count(agent.processes, "process", "processes")}`} and ${bytes(agent.memory)} now. There is no log of it, and an end of it is
         best_effort: everything that can be traced dies. It cannot be given back; it goes on as it is.
       </p>
-      <pre class="command"><code>${agent.command}</code></pre>
+      <pre class="spelled"><code>${agent.command}</code></pre>
       <label>Name <input value=${name} placeholder="as its program is called" autofocus autocomplete="off" onInput=${(event) => setName(event.target.value)} /></label>
       <label>
         Kind
