@@ -103,7 +103,7 @@ def test_a_plan_is_looked_through_and_applied_row_by_row(calm: Engine, mark: str
     see(page.get_by_role("dialog")).to_contain_text("seen on the page")
     page.keyboard.press("Escape")
     assert axe(page) == []
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert no_scroll(page)
     assert page.evaluate("window.tricked") is None
     assert (calm.show(one)["state"], calm.show(two)["state"]) == ("ended", "running")
@@ -232,7 +232,7 @@ def test_leaks_are_shown_with_why_and_only_what_is_ticked_is_ended(
         page.get_by_role("button", name="Scan again").click()
         see(other).to_be_visible()
         see(mine).to_have_count(0)
-        page.set_viewport_size(PHONE)
+        page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
         assert no_scroll(page)
 
 
