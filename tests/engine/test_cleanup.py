@@ -348,6 +348,41 @@ def test_a_plan_is_applied_once_and_the_same_key_is_the_same_call(calm: Engine) 
     assert [event["action"] for event in calm.events("one")].count("ended") == 1
 
 
+def test_rows_that_are_left_out_are_left_alone(calm: Engine) -> None:
+    one, two = idle(calm, "one"), idle(calm, "two")
+    made, key = plan(calm, "idle"), uuid.uuid4().hex
+    done = apply(calm, made, key=key, without=[two])
+    assert outcome(done, "one")[0] == "ended"
+    assert outcome(done, "two") == ("skipped", "left out by the operator")
+    assert (done["sums"]["ended"], done["sums"]["skipped"]) == (1, 1)
+    assert done["sums"]["memory"] == next(row["memory"] for row in made["rows"] if row["id"] == one)
+    assert calm.show(two)["state"] == "running"
+    assert apply(calm, made, key=key, without=[two]) == done
+    refused(calm, Code.PLAN_APPLIED, apply=made["plan"])
+    calm.kill(calm.daemon())
+    assert apply(calm, made, key=key, without=[two]) == done
+    assert calm.show(two)["state"] == "running"
+
+
+def test_all_of_a_plan_can_be_left_out_also_of_an_active_one(calm: Engine) -> None:
+    busy = calm.start("sh", "-c", "while :; do :; done", name="busy", headless=True)["id"]
+    done = apply(calm, plan(calm, "busy", force=True), without=[busy, busy])
+    assert outcome(done, "busy") == ("skipped", "left out by the operator")
+    assert calm.show(busy)["state"] == "running"
+    assert calm.show(busy)["ending"] is None
+
+
+def test_what_is_no_row_cannot_be_left_out(calm: Engine) -> None:
+    one, other = idle(calm, "one"), idle(calm, "other")
+    made = plan(calm, "one")
+    for wrong in ([other], [one, "nothing"], [""], ["one"], ["\x1b[2J"]):
+        assert "has no row" in refused(calm, Code.BAD_INPUT, apply=made["plan"], without=wrong).message
+    refused(calm, Code.BAD_INPUT, selection="one", without=[one])  # no plan yet
+    refused(calm, Code.BAD_INPUT, apply=made["plan"], without=one)
+    assert calm.show(one)["state"] == "running"
+    assert outcome(apply(calm, made), "one")[0] == "ended"  # it was not used up by that
+
+
 def test_twice_at_once_is_once(calm: Engine) -> None:
     for number in range(5):
         idle(calm, f"one-{number}")
