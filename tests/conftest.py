@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["lamplighter.testing.fixtures"]
+pytest_plugins = ["lamplighter.testing.fixtures", "lamplighter.testing.browser"]
