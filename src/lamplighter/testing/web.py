@@ -7,9 +7,15 @@ import itertools
 import json
 import os
 import socket
-from collections.abc import Generator
+import uuid
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
+from websockets.typing import Origin, Subprotocol
 
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN
@@ -112,6 +118,69 @@ class Web:
             "mcp-session-id": self.session,
             "mcp-protocol-version": self.protocol if begun else None,
         }
+
+
+class Page(Web):
+    """The page as its script is: logged in, with the cookie and the proof."""
+
+    def __init__(self, lit: Engine) -> None:
+        super().__init__(port_of(lit))
+        self.cookie: str | None = None
+        self.proof: str | None = None
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def log_in(self, link: str) -> Reply:
+        """With what `open_page` gave as its url."""
+        reply = self.ask("POST", "/api/login", json.dumps({"link": link.partition("#login=")[2]}))
+        if reply.status == 200:
+            self.cookie = reply.headers["set-cookie"].partition(";")[0]
+            self.proof = json.loads(reply.body)["proof"]
+        return reply
+
+    def do(self, operation: str, key: str | None = None, **arguments: Any) -> Any:
+        """The result of an operation, or its error."""
+        body = json.dumps({"args": arguments, "key": key or f"test-{uuid.uuid4().hex}"})
+        answer = json.loads(self.ask("POST", f"/api/call/{operation}", body).body)
+        return answer["result"] if "result" in answer else answer["error"]
+
+    @contextmanager
+    def live(self, **query: str) -> Generator[Iterator[tuple[str, Any]]]:
+        """What is told live, event by event."""
+        with self.open("GET", f"/api/live?{urlencode(query)}") as answer:
+            assert answer.status == 200, answer.read()
+            yield _events(answer)
+
+    @contextmanager
+    def terminal(self, session: str, origin: str | None = None) -> Generator[Connection]:
+        told = {"Cookie": self.cookie} if self.cookie else {}
+        spoken = [Subprotocol("lamplighter"), Subprotocol(f"proof.{self.proof}")]
+        address = f"ws://127.0.0.1:{self.port}/api/terminal/{session}"
+        with connect(
+            address, origin=Origin(origin or self.origin), subprotocols=spoken, additional_headers=told
+        ) as socket:
+            yield socket
+
+    def _usual(self) -> dict[str, str | None]:
+        return {**super()._usual(), "cookie": self.cookie, "x-lamplighter-proof": self.proof, "origin": self.origin}
+
+
+def page(lit: Engine) -> Page:
+    """Logged in, at an engine that was made with LAMPLIGHTER_HTTP_PORT=0."""
+    made = Page(lit)
+    assert made.log_in(lit.call("open_page")["url"]).status == 200
+    return made
+
+
+def _events(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+    event = ""
+    while line := answer.readline().decode():
+        if line.startswith("event: "):
+            event = line[7:].strip()
+        elif line.startswith("data: "):
+            yield event, json.loads(line[6:])
 
 
 def web(lit: Engine, scope: str = "read,start,send,end", name: str = "test", protocol: str = LEGACY) -> Web:

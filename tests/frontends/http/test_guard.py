@@ -274,11 +274,12 @@ def test_requests_that_parsers_disagree_about(served: Engine) -> None:
     assert client.initialize().status == 200
 
 
-def test_upgrades_are_not_taken(served: Engine) -> None:
+def test_mcp_is_no_websocket(served: Engine) -> None:
     client = web(served)
-    upgrade = client.ask("GET", "/mcp", connection="Upgrade", upgrade="websocket", sec_websocket_version="13",
-                         sec_websocket_key="x3JJHMbDL1EzLkh9GBhXDw==")  # fmt: skip
-    assert upgrade.status in (400, 404, 405, 406)
+    upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13"}
+    upgrade["sec_websocket_key"] = "x3JJHMbDL1EzLkh9GBhXDw=="
+    assert client.ask("GET", "/mcp", **upgrade).status == 403  # no page of ours: it does not say where it comes from
+    assert client.ask("GET", "/mcp", origin=f"http://127.0.0.1:{client.port}", **upgrade).status == 404
 
 
 def test_many_strangers_at_once(served: Engine) -> None:

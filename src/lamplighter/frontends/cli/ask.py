@@ -36,6 +36,8 @@ _VIEWS = {
     "lineage": "handoffs:lineage",
     "down": "endings:down",
     "up": "machine:status",
+    "open": "page:opened",
+    "open --log-out": "page:closed",
     "status": "machine:status",
     "doctor": "machine:doctor",
     "prune": "machine:prune",

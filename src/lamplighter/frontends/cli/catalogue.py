@@ -37,6 +37,7 @@ _ORDER = (
     "supersede",
     "forget",
     "up",
+    "open",
     "status",
 )
 
@@ -117,6 +118,9 @@ _YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 _GRANT = _option("yes", "--yes", "grant it, and do not ask")
 _REFUSE = _option("refuse", "--refuse", "refuse it, and do not ask")
 
+_PRINT = _option("print", "--print", "print the link, and start no browser")
+_LOG_OUT = _option("log_out", "--log-out", "log out every browser, at once; opens nothing")
+
 _FOREGROUND = _option(
     "foreground", "--foreground", "stay until the daemon is told to go, as a service manager wants it"
 )
@@ -152,6 +156,7 @@ CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "down": (_YES,),
     "handoff": (_SAVE,),
     "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
+    "open": (_PRINT, _LOG_OUT),
     "up": (_FOREGROUND,),
     "install": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
     "uninstall": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
@@ -195,8 +200,8 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "group": "machine",
             "positional": [],
             "changes": False,
-            "summary": "Start the daemon if it is not running, and show it.",
-            "details": "No command needs this first: the daemon starts by itself on first use.",
+            "summary": "Start the daemon if it is not running, and show it, with a link to the page.",
+            "details": "No command needs this first: the daemon starts by itself on first use. The link is as from open.",
             "fields": [],
         },
         _token(),

@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "protect": ("lamp protect claude", "lamp protect claude --off"),
     "adopt": ("lamp adopt tmux:work", "lamp adopt tmux:work --name claude --kind main", "lamp adopt 4711"),
     "up": ("lamp up",),
+    "open": ("lamp open", "lamp open --print", "lamp open --log-out"),
     "status": ("lamp status --json",),
     "down": ("lamp down", "lamp down --all --yes"),
     "events": ("lamp events --follow", "lamp events nightly"),
@@ -150,6 +151,7 @@ NOTES: dict[str, str] = {
     ),
     "doctor": "Exit status 3 when something is broken.",
     "up": "With --foreground, TERM or Ctrl-C stops the daemon; sessions go on. It ends when the daemon is told to go.",
+    "open": "Without a screen, as over ssh, it prints the link. From another machine: ssh -L 5267:127.0.0.1:5267 HOST first.",
     "install": "What is written where, and what the hooks do: docs/hooks.md.",
     "completion": "In bash or zsh: source <(lamp completion bash). In fish: lamp completion fish | source.",
 }

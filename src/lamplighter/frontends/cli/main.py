@@ -19,6 +19,7 @@ from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, STATUS
 
 _OWN_WAY = {
     "up": "service:up",
+    "open": "page:open_page",
     "down": "service:down",
     "status": "service:status",
     "events": "follow:events",

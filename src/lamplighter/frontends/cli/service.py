@@ -12,6 +12,7 @@ from lamplighter.frontends.cli.ask import present
 from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.client import Client, as_error, new_key
 from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.page import link
 from lamplighter.frontends.cli.statuses import DECLINED, STATUS
 from lamplighter.frontends.cli.text import counted
 from lamplighter.home import Home, find_home
@@ -22,7 +23,10 @@ def up(command: Command, arguments: Arguments, output: Output) -> int:
         from lamplighter.frontends.cli.foreground import stay
 
         return stay(find_home(), output)
-    present("up", Client(find_home()).call(command.operation, arguments.request), output)
+    client = Client(find_home())
+    result = client.call(command.operation, arguments.request)
+    opens = result["http"] and result["caller"] == "operator"
+    present("up", {**result, "page": link(client)["url"] if opens else None}, output)
     return 0
 
 

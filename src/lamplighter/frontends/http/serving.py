@@ -11,6 +11,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any, cast
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -86,6 +87,14 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._stop_waiting()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """From here on the connection is another protocol's, which has its own way to find out that nobody is there."""
+        self._stop_waiting()
+        super().handle_websocket_upgrade(event)
+
+    def _stop_waiting(self) -> None:
         silence: asyncio.TimerHandle | None = getattr(self, "_silence", None)
         if silence is not None:
             silence.cancel()

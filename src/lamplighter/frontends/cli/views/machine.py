@@ -21,6 +21,7 @@ def status(result: dict[str, Any]) -> list[Block]:
             ("sessions", f"{result['alive']} running, {result['ending']} ending, {result['ended']} ended"),
             ("guarantee", clean(result["guarantee"])),
             ("http", _http(result)),
+            *([("page", clean(result["page"]))] if result.get("page") else []),
             ("state in", clean(result["home"])),
             ("you are", clean(result["caller"])),
             *([("asked", (asked, "warn"))] if waiting else []),

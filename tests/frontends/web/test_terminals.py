@@ -1,0 +1,172 @@
+"""Terminals over the WebSocket: watched by many, held by one who takes it, and never waited for."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.connection import Connection
+
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import wait_until
+from lamplighter.testing.web import page
+
+FLOOD = "import sys\nline = 'lamp ' * 200 + '\\n'\nwhile True: sys.stdout.write(line)"
+
+
+class Watch:
+    """What a terminal was told, taken in by a thread of its own; it says what it has drawn unless it is told not to."""
+
+    def __init__(self, terminal: Connection, *, draws: bool = True) -> None:
+        self.terminal = terminal
+        self.draws = draws
+        self.said: list[dict[str, Any]] = []
+        self.data = b""
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+
+    def _listen(self) -> None:
+        try:
+            for part in self.terminal:
+                if isinstance(part, bytes):
+                    self.data += part
+                    if self.draws:
+                        self.say(type="drawn", bytes=len(part))
+                else:
+                    self.said.append(json.loads(part))
+        except ConnectionClosed:
+            return
+
+    def say(self, **message: Any) -> None:
+        self.terminal.send(json.dumps(message))
+
+    def types(self) -> list[str]:
+        return [one["type"] for one in self.said]
+
+    def shows(self, *texts: bytes) -> bool:
+        return wait_until(lambda: all(text in self.data for text in texts), 30)
+
+    def hears(self, wanted: Callable[[dict[str, Any]], bool]) -> bool:
+        return wait_until(lambda: any(wanted(one) for one in self.said), 30)
+
+
+def test_watched_until_the_keyboard_is_taken(served: Engine) -> None:
+    mine, session = page(served), served.start("bash", "--norc", rows=24, cols=80)["id"]
+    with mine.terminal(session) as terminal:
+        watch = Watch(terminal)
+        assert watch.hears(lambda one: one["type"] == "screen" and (one["rows"], one["cols"]) == (24, 80))
+        terminal.send(b"echo not-$((1+1))\r")
+        assert served.show(session)["attached"] == 0
+        watch.say(type="take", rows=30, cols=100)
+        assert watch.hears(lambda one: one == {"type": "keyboard", "held": True})
+        assert watch.hears(lambda one: one == {"type": "size", "rows": 30, "cols": 100})
+        assert wait_until(lambda: served.show(session)["attached"] == 1)
+        terminal.send("printf 'größe %s\\n' \"$LINES\"\r".encode())
+        assert watch.shows("größe 30".encode())
+        assert b"not-2" not in watch.data
+        watch.say(type="resize", rows=20, cols=70)
+        assert watch.hears(lambda one: one == {"type": "size", "rows": 20, "cols": 70})
+        watch.say(type="release")
+        assert watch.hears(lambda one: one == {"type": "keyboard", "held": False})
+        assert wait_until(lambda: served.show(session)["attached"] == 0)
+        terminal.send(b"echo not-$((1+1))\r")
+        served.call("send_input", session=session, text="echo yes-$((1+1))")
+        assert watch.shows(b"yes-2")
+        assert b"not-2" not in watch.data
+
+
+def test_who_leaves_gives_the_keyboard_back(served: Engine) -> None:
+    mine, session = page(served), served.start("cat")["id"]
+    with mine.terminal(session) as terminal:
+        Watch(terminal).say(type="take", rows=30, cols=100)
+        assert wait_until(lambda: served.show(session)["attached"] == 1)
+    assert wait_until(lambda: served.show(session)["attached"] == 0)
+    with mine.terminal(session) as terminal:
+        assert Watch(terminal).hears(lambda one: one["type"] == "screen" and one["cols"] == 100)
+
+
+def test_what_scrolled_away_is_there_and_the_rest_goes_on(served: Engine) -> None:
+    mine = page(served)
+    session = served.start("sh", "-c", "seq 1 300; read line; seq 301 400; sleep 300")["id"]
+    served.call("wait_session", session=session, until="text=300", since=0, timeout="30s")
+    with mine.terminal(session) as terminal:
+        watch = Watch(terminal)
+        assert watch.shows(b"\r\n150", b"300")
+        served.call("send_input", session=session, text="")
+        assert watch.shows(b"400\r\n")
+        assert watch.data.count(b"350") == 1
+
+
+def test_its_end_is_told(served: Engine) -> None:
+    mine, session = page(served), served.start("cat")["id"]
+    with mine.terminal(session) as terminal:
+        watch = Watch(terminal)
+        assert watch.hears(lambda one: one["type"] == "screen")
+        served.call("kill_session", session=session, force=True, grace="0s")
+        assert watch.hears(lambda one: one["type"] == "ended")
+    with mine.terminal(session) as terminal:
+        (error,) = [json.loads(part) for part in terminal]
+    assert (error["type"], error["error"]["code"]) == ("error", "ENDED")
+
+
+def test_a_slow_page_skips_ahead_and_says_so(served: Engine) -> None:
+    """It draws nothing for a while: neither the session nor those beside it wait for it."""
+    mine, session = page(served), served.start(sys.executable, "-c", FLOOD, rows=24, cols=80)["id"]
+    with mine.terminal(session) as slow, mine.terminal(session) as quick:
+        lazy, keen = Watch(slow, draws=False), Watch(quick)
+        assert wait_until(lambda: served.show(session)["output"] > 20 << 20, 60)
+        assert len(lazy.data) < 2 << 20
+        assert len(keen.data) > len(lazy.data)
+        lazy.draws = True
+        lazy.say(type="drawn", bytes=len(lazy.data))
+        assert lazy.hears(lambda one: one["type"] == "skipped" and one["bytes"] > 1 << 20)
+        assert lazy.types()[lazy.types().index("skipped") + 1] == "screen"
+        served.call("kill_session", session=session, force=True, grace="0s")
+
+
+def test_garbage_changes_nothing(served: Engine) -> None:
+    mine, session = page(served), served.start("cat")["id"]
+    with mine.terminal(session) as terminal:
+        watch = Watch(terminal)
+        assert watch.hears(lambda one: one["type"] == "screen")
+        for text in (
+            "",
+            "{",
+            "[]",
+            "null",
+            '{"type": "take"}',
+            '{"type": "take", "rows": "x", "cols": []}',
+            "[" * 10_000,
+        ):
+            terminal.send(text)
+        watch.say(type="take", rows=10**9, cols=-5)
+        assert watch.hears(lambda one: one == {"type": "size", "rows": 1000, "cols": 1})
+        terminal.send(b"still here\r")
+        assert watch.hears(lambda one: one == {"type": "keyboard", "held": True})
+    with mine.terminal("none") as terminal:
+        assert json.loads(terminal.recv(10))["error"]["code"] == "NOT_FOUND"
+
+
+def test_what_has_no_terminal_of_ours_says_so(served: Engine) -> None:
+    mine = page(served)
+    session = served.start("sh", "-c", "echo one; echo two; sleep 300", headless=True)["id"]
+    served.call("wait_session", session=session, until="text=two", since=0, timeout="30s")
+    with mine.terminal(session) as terminal:
+        assert Watch(terminal).shows(b"one\n", b"two\n")
+
+
+def test_the_holder_is_asked_once_for_all_who_watch(served: Engine) -> None:
+    mine, session = page(served), served.start("cat")["id"]
+    with mine.terminal(session) as one, mine.terminal(session) as other:
+        first, second = Watch(one), Watch(other)
+        assert first.hears(lambda said: said["type"] == "screen")
+        assert second.hears(lambda said: said["type"] == "screen")
+        served.call("send_input", session=session, text="to both")
+        assert first.shows(b"to both")
+        assert second.shows(b"to both")
+        assert len([event for event in served.events(session) if event["action"] == "attach"]) == 0
+    assert served.show(session)["state"] == "running"
