@@ -51,7 +51,7 @@ const Row = ({ row }) => html`
     </div>
     <span class="muted"><${Age} at=${row.at} /></span>
   </div>
-  <p class="content short">${row.summary}</p>
+  <p class="words short">${row.summary}</p>
   <ul class="row from muted">
     ${row.project && html`<li>${nameOf(row.project)}</li>`}
     <li>${sourceName(row.source)}</li>

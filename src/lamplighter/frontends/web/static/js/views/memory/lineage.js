@@ -20,7 +20,7 @@ export function Lineage({ chosen, rest, query }) {
   return html`
     <section class="panel">
       <header>
-        <h2>${result ? count(result.generations.length, "generation") : "Lineage"}</h2>
+        <h2>${result ? heading(result.generations) : "Lineage"}</h2>
         <${Which} session=${rest[0] ?? ""} sessions=${sessions} query=${query} />
       </header>
       ${error && html`<${Problem} error=${error} />`}
@@ -32,6 +32,9 @@ export function Lineage({ chosen, rest, query }) {
     </section>
   `;
 }
+
+const heading = (generations) =>
+  `${count(generations.length, "session")}, ${count(new Set(generations.map((one) => one.depth)).size, "generation")}`;
 
 function Which({ session, sessions, query }) {
   const [typed, setTyped] = useState(session);

@@ -54,7 +54,7 @@ export function Packet({ chosen, query }) {
 function Asked({ query, budget, put, about }) {
   const change = (event) => put({ budget: event.target.value });
   return html`
-    <div class="asked">
+    <div class="packet-wish">
       <label>Budget, characters
         <input type="range" aria-label="Budget, by a slider" min=${LEAST} max=${MOST} step="100" value=${Math.min(MOST, budget)} onInput=${change} />
       </label>
@@ -86,7 +86,9 @@ function Measure({ packet }) {
   const shortened = sum(packet.shortened);
   return html`
     <div class="measure">
-      <meter min="0" max=${packet.budget} value=${Math.min(packet.bytes, packet.budget)} aria-label="How full the budget is"></meter>
+      <div class="fill" role="meter" aria-label="How full the budget is" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${Math.round(part * 100)}>
+        <i style=${{ width: `${100 * part}%` }}></i>
+      </div>
       <ul class="row figures">
         <li><strong class="number">${packet.bytes.toLocaleString("en")}</strong> of ${packet.budget.toLocaleString("en")} bytes (${Math.round(part * 100)}%)</li>
         <li><strong class="number">${packet.included.length + packet.fitting.length}</strong> records in it</li>

@@ -12,7 +12,7 @@ const LONG = 420;
 const SOURCES = { end_session: "handed over", agent: "by an agent", inferred: "inferred", operator: "by the operator", import: "imported" };
 export const sourceName = (source) => SOURCES[source] ?? source;
 
-export const TypeChip = ({ type }) => html`<span class=${`chip type ${type}`}>${typeName(type)}</span>`;
+export const TypeChip = ({ type }) => html`<span class=${`chip type type-${type}`}>${typeName(type)}</span>`;
 
 export function RecordCard({ record, query = "", withProject, done, children }) {
   return html`
@@ -40,10 +40,8 @@ function Content({ text, query }) {
   const long = text.length > LONG;
   const shown = long && !whole ? `${text.slice(0, LONG)}…` : text;
   return html`
-    <p class="content">
-      ${pieces(shown, query).map((piece, place) => (place % 2 ? html`<mark>${piece}</mark>` : piece))}
-      ${long && html` <button class="link" aria-expanded=${whole} onClick=${() => show(!whole)}>${whole ? "less" : "all of it"}</button>`}
-    </p>
+    <p class="words">${pieces(shown, query).map((piece, place) => (place % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
+    ${long && html`<div><button class="link" aria-expanded=${whole} onClick=${() => show(!whole)}>${whole ? "Show less" : "Show all of it"}</button></div>`}
   `;
 }
 
@@ -81,8 +79,7 @@ const From = ({ record, withProject }) => html`
     ${record.session && html`<li><a href=${href(["sessions", record.session])}>session ${record.session}</a></li>`}
     <li>${record.category}</li>
     <li title="importance, of 10">importance ${record.importance}</li>
-    ${record.type === "open_loop" && html`<li>open since ${day(record.created_at)}</li>`}
-    <li><${Age} at=${record.created_at} /></li>
+    <li>${record.type === "open_loop" ? `since ${day(record.created_at)}, ` : ""}<${Age} at=${record.created_at} /></li>
   </ul>
 `;
 

@@ -115,9 +115,11 @@ const FoundSessions = ({ sessions, query }) => html`
       ${sessions.map(
         (one) => html`
           <li key=${one.id}>
-            <a href=${href(["sessions", one.id])}><strong>${one.name}</strong></a>
-            <span class="muted">${one.project_name}${one.ended_at && html` · ended <${Age} at=${one.ended_at} />`}</span>
-            <p class="content short">${pieces(one.summary, query).map((piece, at) => (at % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
+            <div class="row spread">
+              <a class="name" href=${href(["sessions", one.id])}>${one.name}</a>
+              <span class="muted">${one.project_name}${one.ended_at && html` · ended <${Age} at=${one.ended_at} />`}</span>
+            </div>
+            <p class="words short">${pieces(one.summary, query).map((piece, at) => (at % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
           </li>
         `,
       )}

@@ -55,7 +55,7 @@ function Lane({ lane, span, held }) {
         <strong>${lane.name}</strong>
         <small class="muted"><${LaneSums} lane=${lane} span=${span} /></small>
       </div>
-      <div class="track" style=${{ height: `${lane.rows * (height + 2) + 10}px` }}>
+      <div class="track" style=${{ minHeight: `${lane.rows * (height + 2) + 10}px` }}>
         ${span.ticks.map(({ at }) => html`<i key=${at} class="tick" style=${{ left: percent(part(at, span)) }}></i>`)}
         <${Now} span=${span} />
         ${lane.bars.map((bar) => html`<${Bar} key=${bar.span.id} bar=${bar} span=${span} height=${height} reached=${bar.span.id === held} />`)}
