@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 ROUNDS ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor
+.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,3 +45,6 @@ wheel: environment ## dist/*.whl
 
 vendor: environment ## make the page's libraries again from scripts/vendor
 	@$(PYTHON) -m scripts.vendoring
+
+screenshots: environment ## the page's main views, into docs/images
+	@$(PYTHON) -m scripts.screenshots

@@ -31,23 +31,29 @@ def ready() -> None:
     if welcome and prefix is not None:
         print(f"Installing {', '.join(welcome)} …", flush=True)
         _apt(prefix, ["apt-get", "install", "-y", "--no-install-recommends", *welcome])
-    packages = _missing()
+    require(PACKAGES)
+
+
+def require(programs: dict[str, str]) -> None:
+    """Install those of these programs that are missing, each by its package; or exit and say what to run."""
+    packages = _missing(programs)
     if not packages:
         return
+    prefix = _privilege()
     install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
     if prefix is None:
-        sys.exit(f"The tests need programs that are missing here. Run: sudo {' '.join(install)}")
+        sys.exit(f"Programs that are needed are missing here. Run: sudo {' '.join(install)}")
     print(f"Installing {', '.join(packages)} …", flush=True)
     if not _apt(prefix, install):
         # Most often the package lists are missing or old, as in a fresh container.
         _apt(prefix, ["apt-get", "update"])
         _apt(prefix, install)
-    if _missing():
-        sys.exit(f"Could not install: {', '.join(_missing())}. Run: sudo apt-get update && sudo {' '.join(install)}")
+    if left := _missing(programs):
+        sys.exit(f"Could not install: {', '.join(left)}. Run: sudo apt-get update && sudo {' '.join(install)}")
 
 
-def _missing() -> list[str]:
-    return sorted({package for program, package in PACKAGES.items() if shutil.which(program) is None})
+def _missing(programs: dict[str, str]) -> list[str]:
+    return sorted({package for program, package in programs.items() if shutil.which(program) is None})
 
 
 def _privilege() -> list[str] | None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lamplighter.frontends.web.assets import SAFE, assets
 from lamplighter.testing.browser import PHONE, Visits, axe, living
 from lamplighter.testing.processes import inspect, wait_until
 
 pytestmark = pytest.mark.browser
 Serve = Callable[..., str]
 
-PAGE = '<!doctype html><html lang="en"><title>Small</title><main><h1>Small</h1>{}</main>'
 COUNTER = """
 import { html, render, signal, useState } from "/vendor/preact.js";
 const count = signal(0);
@@ -49,41 +45,6 @@ with browser.chromium() as chromium:
     print(*(process.pid for process in browser.family()), flush=True)
     signal.pause()
 """
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Serves one page, with the headers and the libraries of ours, on loopback."""
-    own: dict[str, tuple[str, bytes]] = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asset = assets().get(self.path)
-            kind, data = own.get(self.path) or ((asset.kind, asset.data) if asset else ("text/plain", b""))
-            self.send_response(200)
-            for name, value in (*SAFE, (b"content-type", kind.encode()), (b"content-length", b"%d" % len(data))):
-                self.send_header(name.decode(), value.decode())
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-
-    def serve(body: str, script: str = "") -> str:
-        linked = '<link rel="stylesheet" href="/vendor/xterm.css"><script type="module" src="/own.js"></script>'
-        own["/own"] = ("text/html; charset=utf-8", PAGE.format(body + linked).encode())
-        own["/own.js"] = ("text/javascript; charset=utf-8", script.encode())
-        own["/favicon.ico"] = ("image/svg+xml", b"")
-        return f"http://127.0.0.1:{server.server_port}/own"
-
-    yield serve
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_it_draws_with_the_libraries(browser: Visits, serve: Serve) -> None:

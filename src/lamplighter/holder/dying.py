@@ -108,11 +108,12 @@ class Dying:
         if self.phase not in ("killing", "survivors"):
             self.phase = "killing"
             self.ladder.append("KILL")
-            self._stalled_at = now + _STALL_SECONDS
+        elif self.phase == "killing" and now >= self._stalled_at:
+            self.phase = "survivors"
         self.tree.kill()
         now = time.monotonic()
-        if self.phase == "killing" and now >= self._stalled_at:
-            self.phase = "survivors"
+        # From the first KILL on: on a busy machine freezing takes long, and nobody has survived a signal that was not sent yet.
+        self._stalled_at = self._stalled_at or now + _STALL_SECONDS
         self._pause = min(self._pause * 2, 0.5)
         self.next_look = now + (_RETRY_SECONDS if self.phase == "survivors" else self._pause)
 

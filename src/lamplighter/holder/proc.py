@@ -35,6 +35,7 @@ class Stat:
         "start",
         "state",
         "terminal",
+        "threads",
         "waited",
     )
 
@@ -47,6 +48,7 @@ class Stat:
         self.session = int(fields[3])
         self.terminal = int(fields[4])
         self.foreground = int(fields[5])
+        self.threads = int(fields[17])
         self.start = int(fields[19])
         self.cpu = (int(fields[11]) + int(fields[12])) / _TICK
         self.waited = (int(fields[13]) + int(fields[14])) / _TICK
@@ -104,12 +106,15 @@ def scan(but: set[int] | None = None) -> dict[int, Stat]:
 def scan_moving(but: set[int]) -> dict[int, Stat]:
     """Every process there is, the newest first, and then those that came meanwhile, until none come; some pids left out.
 
-    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it.
+    What forks anew every few milliseconds and leaves is gone before a pass in the order of the pids comes to it. Of `but`, those
+    that are gone are taken out: when many fork at once, their pids are soon given to others.
     """
     found: dict[int, Stat] = {}
+    pids = set(all_pids())
+    but &= pids
     seen = set(but)
-    for _ in range(_MOST_PASSES):
-        fresh = set(all_pids()) - seen
+    for number in range(_MOST_PASSES):
+        fresh = (set(all_pids()) if number else pids) - seen
         if not fresh:
             break
         seen |= fresh

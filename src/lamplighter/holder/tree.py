@@ -11,7 +11,7 @@ import os
 import signal
 import time
 
-from lamplighter.holder import proc
+from lamplighter.holder import lineage, proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.sparing import SPARED, documents, find_spared
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MARK = "LAMPLIGHTER_SESSION"
 _FREEZE_SECONDS = 15.0
+_STOP_SECONDS = 0.001
+_MOST_CHASES = 200
 _MOST_MOVES = 50
 
 
@@ -78,27 +80,36 @@ class Tree:
     # -- seeing
 
     def members(self, foreign: set[int] | None = None) -> dict[int, proc.Stat]:
-        """Who is in it now, the dead that wait to be reaped left out.
+        """Who is in it now, the dead that wait to be reaped left out. `foreign` is for the looks of one kill: see `_scanned`."""
+        found = (
+            lineage.descendants(os.getpid(), self.infrastructure)
+            if self._is_listed()
+            else self._scanned(set() if foreign is None else foreign)
+        )
+        for pid in self.cgroup.pids() if self.cgroup is not None else ():
+            if pid not in found and (stat := proc.read_stat(pid)) is not None:
+                found[pid] = stat
+        self._spare(found)
+        if self.adopted:
+            self.roots |= {stat.key for stat in found.values()}
+        return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
 
-        `foreign` collects the pids that are not, and is passed over when it is given again: in the few looks of one kill
-        no stranger becomes a descendant, and fifty shims that kill at once need not read the whole machine each time.
-        """
-        processes = proc.scan_moving(foreign or set())
+    def _is_listed(self) -> bool:
+        """Whether the kernel can name its members. Fifty shims that kill at once, each reading the whole machine again and again
+        while fifty trees fork, leave each other no time to come to an end."""
+        return not self.adopted and lineage.is_kept()
+
+    def _scanned(self, foreign: set[int]) -> dict[int, proc.Stat]:
+        """As `members`, by a scan of the machine. `foreign` collects the pids that are not in it, and is passed over when it is
+        given again: in the few looks of one kill no stranger becomes a descendant."""
+        processes = proc.scan_moving(foreign)
         found = (
             self._followed(processes)
             if self.adopted
             else proc.descendants(processes, {os.getpid()}, self.infrastructure)
         )
-        if self.cgroup is not None:
-            for pid in self.cgroup.pids():
-                if pid in processes:
-                    found[pid] = processes[pid]
-        if foreign is not None:
-            foreign |= processes.keys() - found.keys()
-        self._spare(found)
-        if self.adopted:
-            self.roots |= {stat.key for stat in found.values()}
-        return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
+        foreign |= processes.keys() - found.keys()
+        return found
 
     def _followed(self, processes: dict[int, proc.Stat]) -> dict[int, proc.Stat]:
         """What can be traced without being its ancestor: known roots and what descends from them, marks, the terminal."""
@@ -199,7 +210,7 @@ class Tree:
         cgroup.thaw()
 
     def _stop_all(self) -> dict[int, proc.Stat]:
-        """SIGSTOP until two scans agree and all of it stands still. What forks faster than a scan is chased by newest pid."""
+        """SIGSTOP until two looks agree and all of it stands still. What forks faster than a look is chased."""
         stopped: set[tuple[int, int]] = set()
         agreed = 0
         deadline = time.monotonic() + _FREEZE_SECONDS
@@ -212,8 +223,10 @@ class Tree:
             newest = proc.last_pid()
             self.signal(signal.SIGSTOP, new)
             stopped.update(stat.key for stat in new.values())
-            if new or moving:
+            if new:
                 self._chase(newest, stopped)
+            elif moving:
+                time.sleep(_STOP_SECONDS)  # theirs: to stop, each has to have a turn
             members = self.members(foreign)
         return members
 
@@ -223,11 +236,31 @@ class Tree:
         return stat.state == "D" or (death is not None and bool(death.why))
 
     def _chase(self, newest: int, stopped: set[tuple[int, int]]) -> None:
+        if self._is_listed():
+            self._chase_orphans(stopped)
+        else:
+            self._chase_pids(newest, stopped)
+
+    def _chase_orphans(self, stopped: set[tuple[int, int]]) -> None:
+        """Look only at the shim's own children, until none of them is new: whoever forks and leaves has left a child to us."""
+        known = {pid for pid, _ in stopped} | self.apart
+        for _ in range(_MOST_CHASES):
+            fresh = [pid for pid in reversed(lineage.children_of(os.getpid())) if pid not in known]
+            if not fresh:
+                return
+            known.update(fresh)
+            for pid in fresh:
+                stat = proc.read_stat(pid)
+                if stat is not None and stat.state not in "ZX" and stat.parent == os.getpid():
+                    self.signal(signal.SIGSTOP, {pid: stat})
+                    stopped.add(stat.key)
+
+    def _chase_pids(self, newest: int, stopped: set[tuple[int, int]]) -> None:
         """Look only at the pids given out since the scan, until none of them is ours."""
         known = {pid for pid, _ in self.deaths}
         if not self.adopted:
             known.add(os.getpid())
-        for _ in range(200):
+        for _ in range(_MOST_CHASES):
             last, fresh = proc.last_pid(), False
             if not 0 < last - newest < 2000:
                 return

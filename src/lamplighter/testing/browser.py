@@ -35,6 +35,13 @@ _ARGUMENTS = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE
 _POLICY = """addEventListener("securitypolicyviolation", (event) => console.error(
     `policy: ${event.effectiveDirective} forbids ${event.blockedURI} at ${event.sourceFile}:${event.lineNumber}`))"""
 
+_SETTLED = """() => new Promise((done) => {
+    let quiet = setTimeout(done, 400);
+    new MutationObserver(() => { clearTimeout(quiet); quiet = setTimeout(done, 400); })
+        .observe(document, { attributes: true, characterData: true, childList: true, subtree: true });
+    setTimeout(done, 5000);
+})"""
+
 
 @dataclass
 class Visit:
@@ -54,6 +61,10 @@ class Visit:
     def until(self, predicate: Callable[[], object]) -> None:
         """Wait for what is not on the page: only while Playwright waits does it hear of anything."""
         assert wait_until(lambda: predicate() or self.page.wait_for_timeout(5) or predicate())
+
+    def settle(self) -> None:
+        """Wait until the page has not changed for a moment, or changes for ever."""
+        self.page.evaluate(_SETTLED)
 
     def screenshot(self, path: Path, *, full: bool = False) -> Path:
         """What is to be seen, as a PNG; without what moves or blinks, so that the same page is the same picture."""
@@ -101,9 +112,11 @@ class Visits:
 
     def log_in(self, engine: Engine, **options: Any) -> Visit:
         """The page of an engine, as the operator: with the link that `lamp open` opens."""
-        made = self.visit(engine.call("open_page")["url"], **options)
-        # The page takes the secret out of its address as soon as it has used it.
-        made.page.wait_for_function("!location.hash.includes('login=')")
+        return self.log_in_with(engine.call("open_page")["url"], **options)
+
+    def log_in_with(self, link: str, **options: Any) -> Visit:
+        made = self.visit(link, **options)
+        made.page.locator(".host.live").wait_for(state="attached")
         return made
 
     def close(self) -> None:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _UNDRAWN = 512 << 10
 _WAITING = 256 << 10
 _SCREEN_SECONDS = 0.25  # between two screens: one who is always behind would get nothing else
-_HISTORY = 500
+_HISTORY = 300  # rows that come with the first screen; each takes a while to write
+
+_AFRESH = b"\x1b[!p\x1b[?1049l\x1b[r\x1b[m\x1b[H\x1b[2J"
+"""What a screen without its history begins with: a page keeps what it has that scrolled away."""
 
 Part = bytes | dict[str, Any]
 
@@ -70,8 +73,11 @@ class Broadcast:
         if not self.watchers:
             self._close({"type": "lost"})
 
-    async def picture(self) -> Picture:
-        """A screen that is read after this was asked for, one for all who ask meanwhile."""
+    async def picture(self, *, whole: bool) -> Picture:
+        """A screen that is read after this was asked for. `whole`: with what scrolled away before; else one for all who ask
+        meanwhile."""
+        if whole:
+            return await self.reading.picture(self.session, _HISTORY)
         if self._next is None:
             self._next = asyncio.ensure_future(self._draw(self._last))
         return await asyncio.shield(self._next)
@@ -82,7 +88,7 @@ class Broadcast:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(max(0.0, self._drawn_at + _SCREEN_SECONDS - loop.time()))
         self._last, self._next, self._drawn_at = self._next, None, loop.time()
-        return await self.reading.picture(self.session, _HISTORY)
+        return await self.reading.picture(self.session, 0)
 
     def _read(self) -> None:
         try:
@@ -190,13 +196,14 @@ class Watcher:
         """The whole screen, from the log; what was heard meanwhile goes on from it, or it is drawn once more."""
         before, was_skipped = self.position, self.skipped
         self.stale = self.skipped = False
-        picture = await self.broadcast.picture()
+        picture = await self.broadcast.picture(whole=before < 0)
         self.position = picture.offset
         if was_skipped:
             yield {"type": "skipped", "bytes": max(0, picture.offset - before)}
-        yield {"type": "screen", "rows": picture.rows, "cols": picture.cols}
-        self._undrawn += len(picture.data)
-        yield picture.data
+        yield {"type": "screen", "rows": picture.rows, "cols": picture.cols, "whole": before < 0}
+        data = picture.data if before < 0 else _AFRESH + picture.data
+        self._undrawn += len(data)
+        yield data
 
     def _taken(self) -> bytes:
         """All that waits and goes on from where the page is. After a hole, as when the log was a moment behind what was heard,

@@ -1,10 +1,10 @@
 """Terminals on the page, a WebSocket each: what it says, and the keyboard when the operator takes it.
 
 The page says in JSON {"type": "take", "rows": 40, "cols": 120}, {"type": "resize", "rows", "cols"}, {"type": "release"} and, of
-what it has drawn, {"type": "drawn", "bytes": 65536}; what is typed comes as bytes. We say {"type": "screen", "rows", "cols"},
-after which the next bytes draw the whole screen anew; bytes that go on from there; {"type": "size", "rows", "cols"};
-{"type": "skipped", "bytes"}; {"type": "keyboard", "held"}; {"type": "ended"} or {"type": "lost"} at the end; and
-{"type": "error", "error"}. Who draws slowly skips ahead, and is told.
+what it has drawn, {"type": "drawn", "bytes": 65536}; what is typed comes as bytes. We say {"type": "screen", "rows", "cols",
+"whole"}, after which the next bytes draw the screen anew, on a terminal that was reset if it is the whole; bytes that go on
+from there; {"type": "size", "rows", "cols"}; {"type": "skipped", "bytes"}; {"type": "keyboard", "held"}; {"type": "ended"} or
+{"type": "lost"} at the end; and {"type": "error", "error"}. Who draws slowly skips ahead, and is told.
 """
 
 from __future__ import annotations

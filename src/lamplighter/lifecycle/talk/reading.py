@@ -43,6 +43,7 @@ class _Desk:
     reader: LogReader
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     screen: Screen | None = None
+    framing: bool = False
 
 
 class Reading:
@@ -110,10 +111,13 @@ class Reading:
 
     async def keep_keyframe(self, session: Session) -> None:
         """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
-        if not session.piped:
-            desk = self._desk(session)
-            async with desk.lock:
-                await asyncio.to_thread(self._keep_keyframe, session, desk)
+        desk = self._desk(session)
+        if session.piped or desk.framing:  # one that waits for its turn will do for this segment too
+            return
+        desk.framing = True
+        async with desk.lock:
+            desk.framing = False
+            await asyncio.to_thread(self._keep_keyframe, session, desk)
 
     async def replies(self, session: Session, begin: int, end: int) -> bytes:
         """What a terminal would answer to what was asked of it between two offsets."""
@@ -130,7 +134,7 @@ class Reading:
 
     def _screen(self, session: Session, desk: _Desk, mode: str, lines: int | None) -> dict[str, Any]:
         screen = self._screen_of(session, desk)
-        offset = screen.advance_to(None)
+        offset = self._catch_up(session, screen)
         rows, cols = screen.size
         facts = {"cursor": offset, "more": False, "lost": 0, "exact": screen.exact, "rows": rows, "cols": cols}
         if mode == "vt":
@@ -155,12 +159,17 @@ class Reading:
             page = desk.reader.tail_lines(history)
             return Picture(b"".join(chunk.data for chunk in page.chunks), page.next_cursor, 0, 0)
         screen = self._screen_of(session, desk)
-        offset = screen.advance_to(None)
+        offset = self._catch_up(session, screen)
         return Picture(screen.vt(history), offset, *screen.size)
+
+    def _catch_up(self, session: Session, screen: Screen) -> int:
+        """To where the log stands now, and no further: who prints faster than this reads would never be at an end."""
+        meter = self.fleet.reading(session.id)
+        return screen.advance_to(max(meter.offset, screen.offset) if meter and session.alive else None)
 
     def _keep_keyframe(self, session: Session, desk: _Desk) -> None:
         screen = self._screen_of(session, desk)
-        screen.advance_to(None)
+        self._catch_up(session, screen)
         screen.replies()
         folder = self.fleet.folder(session.id)
         keyframes.write(folder, screen.keyframe())
