@@ -23,6 +23,10 @@ MODULES: dict[str, tuple[str, ...]] = {
         "list_captures",
         "read_capture",
     ),
+    "chronicle": (
+        "list_projects",
+        "list_spans",
+    ),
     "cleanup": (
         "cleanup_sessions",
         "list_plans",

@@ -33,6 +33,9 @@ class LoadHandoff(Request):
     folder: str | None = Field(
         default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
     )
+    preview: bool = Field(
+        default=False, description="only to look at: no receipt is kept", json_schema_extra={"hidden": True}
+    )
 
 
 class BeforeView(Result):
@@ -83,6 +86,7 @@ async def load_handoff(call: Call, request: LoadHandoff) -> HandoffPacket:
         folder=request.folder,
         budget=request.budget,
         query=request.prompt,
+        preview=request.preview,
     )
     return _view(packed, kept)
 

@@ -20,6 +20,7 @@ from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.replies import Stream, send_text
 from lamplighter.frontends.web.statuses import STATUS
 from lamplighter.operations.views import Sessions
+from lamplighter.store.chronicle import last_event
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -109,6 +110,7 @@ class Board:
             {
                 **found,
                 "approvals": await app.approvals.waiting(),
+                "event": await app.store.get(last_event),
                 "cwd": shell.cwd if shell else None,
                 "shell": shell is not None,
             }

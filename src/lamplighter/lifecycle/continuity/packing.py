@@ -57,14 +57,18 @@ class Packing:
         folder: str | None,
         budget: int,
         query: str | None,
+        preview: bool = False,
     ) -> tuple[Packed, bool]:
-        """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same."""
+        """The packet for whoever asks, and whether its receipt is kept. On a full disk it is delivered all the same; one that is
+        only looked at is delivered to nobody."""
         mine = await self.fleet.find(caller.session) if caller.session else None
         before = await self._before(session, project, mine)
         about = await self.projects.resolve(project, folder, new=True) if project is not None else None
         if about is None and before is None:
             about = await self.projects.of_caller(caller, folder)
         packed = await self.pack(caller, predecessor=before, project=about, budget=budget, query=query)
+        if preview:
+            return packed, False
         try:
             await self.fleet.store.write(packed.keep_receipt)
         except UnavailableError as error:

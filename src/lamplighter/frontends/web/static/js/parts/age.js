@@ -1,0 +1,13 @@
+// Times that pass: each ticks by itself, and nothing around it is drawn again.
+
+import { html, signal } from "../../vendor/preact.js";
+import { ago, full } from "../format.js";
+
+const TICK_MS = 10_000;
+
+/** The time now, as coarse as ages are. */
+export const now = signal(Date.now());
+setInterval(() => document.hidden || (now.value = Date.now()), TICK_MS);
+document.addEventListener("visibilitychange", () => document.hidden || (now.value = Date.now()));
+
+export const Age = ({ at }) => html`<time datetime=${at} title=${full(at)}>${ago(at, Math.max(now.value, Date.parse(at)))}</time>`;

@@ -1,0 +1,35 @@
+// The sums of the stretch: how many sessions, how long, what they used, and how they ended, which is the key to the colours too.
+
+import { html } from "../../../vendor/preact.js";
+import { count, duration, short } from "../../format.js";
+import { now } from "../../parts/age.js";
+import { How, HOWS, howOf } from "../../parts/ending.js";
+import { lived, tokensOf } from "./packing.js";
+
+export function Sums({ spans, span }) {
+  const time = spans.reduce((all, one) => all + lived(one, span, now.value), 0) / 1000;
+  const cpu = spans.reduce((all, one) => all + (one.cpu ?? 0), 0);
+  const tokens = tokensOf(spans);
+  const all = Object.values(tokens).reduce((sum, one) => sum + one, 0);
+  const ways = Map.groupBy ? Map.groupBy(spans, howOf) : grouped(spans);
+  const kinds = Object.entries(tokens).map(([kind, number]) => `${short(number)} ${kind}`).join(", ");
+  return html`
+    <section class="sums" aria-label="Sums">
+      <dl>
+        <div><dt>Sessions</dt><dd>${spans.length.toLocaleString("en")}</dd><small>${count(ways.get("running")?.length ?? 0, "alive", "alive")}</small></div>
+        <div><dt>Time in all</dt><dd>${duration(time)}</dd><small>in this stretch</small></div>
+        <div><dt>CPU</dt><dd>${duration(cpu)}</dd><small>of these sessions</small></div>
+        <div><dt>Tokens</dt><dd>${all ? short(all) : "–"}</dd><small title=${kinds}>${all ? kinds : "none known"}</small></div>
+      </dl>
+      <ul class="row ways" aria-label="How they ended">
+        ${["running", ...HOWS].map((how) => html`<li key=${how} class=${ways.has(how) ? "" : "none"}><${How} how=${how}>${how} <b class="number">${ways.get(how)?.length ?? 0}</b><//></li>`)}
+      </ul>
+    </section>
+  `;
+}
+
+function grouped(spans) {
+  const found = new Map();
+  for (const one of spans) found.set(howOf(one), [...(found.get(howOf(one)) ?? []), one]);
+  return found;
+}
