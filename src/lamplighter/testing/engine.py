@@ -34,6 +34,7 @@ class Engine:
     """`environment` is what keeper and daemon are started with; LAMPLIGHTER_CGROUP=off forces the tree path."""
 
     guarantee: str = ""
+    patience: float = 30.0  # with what should be gone
 
     def __init__(self, **environment: str) -> None:
         self.python = sys.executable
@@ -152,7 +153,7 @@ class Engine:
             for path in self.folder.iterdir():
                 if path.name not in _OWN:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            return wait_until(lambda: all(self._stays(each) for each in self._ours()), 10.0)
+            return wait_until(lambda: all(self._stays(each) for each in self._ours()), self.patience)
         return False
 
     def _stays(self, process: Process) -> bool:
@@ -173,7 +174,7 @@ class Engine:
         if any(self._ours()):
             with suppress(LampError, OSError, boot.BootError):
                 self.call("stop_daemon", all=True, grace="0s")
-        wait_until(lambda: not any(self._ours()), 10.0)
+        wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
         for process in left:
             with suppress(ProcessLookupError):

@@ -39,7 +39,7 @@ def standing() -> Iterator[Standing]:
     made.close()
 
 
-def _engine(request: pytest.FixtureRequest, **environment: str) -> AbstractContextManager[Engine]:
+def engine_for(request: pytest.FixtureRequest, **environment: str) -> AbstractContextManager[Engine]:
     """A new one; for a case that is marked `shared`, and not `alone`, the one that the case before had."""
     if request.node.get_closest_marker("shared") and not request.node.get_closest_marker("alone"):
         return request.getfixturevalue("standing").lend(**environment)
@@ -49,7 +49,7 @@ def _engine(request: pytest.FixtureRequest, **environment: str) -> AbstractConte
 @pytest.fixture
 def lit(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine with what this machine offers."""
-    with _engine(request) as made:
+    with engine_for(request) as made:
         yield made
 
 
@@ -58,7 +58,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine on each path: with cgroups and without."""
     if request.param == "kernel" and not cgroup_usable():
         pytest.skip("no cgroup can be made here")
-    with _engine(request, **({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
+    with engine_for(request, **({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
         made.guarantee = request.param
         yield made
 
