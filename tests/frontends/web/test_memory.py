@@ -174,7 +174,9 @@ def test_hand_offs_and_the_line_they_made(lit: Engine, page_of: Callable[..., Vi
     expect(nodes.first).to_have_attribute("aria-current", "true")
     places = {name: page.locator(f'.node[href="#/sessions/{name}"]').bounding_box() for name in (first, second, fork)}
     begin, straight, other = (places[name] for name in (first, second, fork))
-    assert begin and straight and other
+    assert begin
+    assert straight
+    assert other
     assert straight["y"] == begin["y"] < other["y"], "a fork has a row of its own"
     assert straight["x"] == other["x"] > begin["x"], "the next generation is to the right"
 

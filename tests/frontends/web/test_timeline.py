@@ -66,7 +66,9 @@ def test_a_day_of_sessions(lit: Engine, page_of: Callable[..., Visit]) -> None:
         name: page.get_by_role("link", name=f"{name},").bounding_box() for name in ("morning", "beside", "evening")
     }
     first, beside, evening = (boxes[name] for name in ("morning", "beside", "evening"))
-    assert first and beside and evening
+    assert first
+    assert beside
+    assert evening
     assert first["y"] != beside["y"], "what overlaps is in rows"
     assert first["x"] < beside["x"] < evening["x"]
     assert abs(first["width"] - beside["width"]) < 2, "two hours are as long as two hours"
