@@ -172,11 +172,13 @@ def test_the_tree_shows_who_started_whom(house: Engine, page: Page, world: dict[
     expect(current(page)).to_have_text("top")
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".line")).to_have_count(2)
-    # The children of one that has ended are at the root.
+    # The children of one that has ended are at the root, also when it is shown.
+    page.get_by_label("Ended too").check()
     parent = house.start("sleep", "1000", name="leaver")
     left = house.start("sleep", "1000", name="left-alone", parent=parent["id"])
     expect(page.locator(f"#row-{left['id']}")).to_have_attribute("aria-level", "2")
     house.call("kill_session", session=parent["id"], force=True)
+    expect(line(page, "leaver")).to_contain_text("ended")
     expect(page.locator(f"#row-{left['id']}")).to_have_attribute("aria-level", "1")
     house.call("kill_session", session=left["id"], force=True)
 
