@@ -30,7 +30,7 @@ function Navigation() {
   const waiting = status.value?.approvals ?? 0;
   return html`
     <nav class="side" aria-label="Views">
-      <a class="brand" href="#/sessions"><img src="/icon.svg" alt="" width="28" height="28" /><span>Lamplighter</span></a>
+      <a class="brand" href="#/sessions" aria-label="Lamplighter"><img src="/icon.svg" alt="" width="28" height="28" /><span>Lamplighter</span></a>
       <ul>
         ${Object.entries(VIEWS).map(
           ([name, { title }]) => html`
