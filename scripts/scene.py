@@ -36,7 +36,7 @@ _REVIEW = r"""
 printf '\033[1mReviewing docs/\033[0m  14 files\n\n'
 printf '  \033[32m✓\033[0m install.md      every command runs\n  \033[32m✓\033[0m sessions.md     no dead link\n'
 printf '  \033[33m!\033[0m limits.md       says 30 m, the setting says 45 m\n'
-printf '  \033[32m✓\033[0m names.md        東京, Zürich and naïve are as wide as they are\n'
+printf '  \033[32m✓\033[0m names.md        Zürich and naïve are as wide as they are\n'
 while :; do printf '\r  \033[36m…\033[0m handoff.md      reading, %d s' $((n = n + 1)); sleep 1; done
 """
 _ASKS = "printf '4 changes since yesterday.\\nDeploy them to staging? [y/N] '; read answer"
@@ -112,6 +112,14 @@ def played() -> Generator[Scene]:
         yield scene
 
 
+def _orphans(scene: Scene) -> None:
+    """What was started by a session that is gone."""
+    sprint = scene.start("sprint", _QUIET, "handbook", kind="subagent")
+    scene.start("link-check", "sleep 86400 & sleep 86400 & wait", "handbook", parent=sprint, kind="subagent")
+    scene.start("spelling", _QUIET, "handbook", parent=sprint, kind="subagent")
+    scene.engine.call("kill_session", session=sprint, force=True, grace="0s", reason="it was done")
+
+
 def _night(scene: Scene) -> None:
     scene.runs_through("nightly:backup", "echo 'backup: 1,204 files, 3.1 GB'", "harbour", 0.6, kind="cron")
     scene.runs_through("nightly:links", "echo 'dead link: limits.md'; exit 1", "handbook", 0.4, kind="cron")
@@ -139,6 +147,7 @@ def _morning(scene: Scene) -> None:
 
 
 def _now(scene: Scene) -> None:
+    _orphans(scene)
     scene.start("harbour", f"{_TESTS}\n{_QUIET}", "harbour", kind="main", from_session=scene.sessions["harbour-design"])
     scene.start("preview", _QUIET, "handbook", label=["server"], protect=True)
     scene.clock.advance(2 * HOURS)

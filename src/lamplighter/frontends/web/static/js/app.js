@@ -49,7 +49,7 @@ function Navigation() {
           <button class="quiet" onClick=${toggleTheme} aria-label=${`Use the ${theme.value === "dark" ? "light" : "dark"} theme`}>
             ${theme.value === "dark" ? "Light" : "Dark"}
           </button>
-          <button class="quiet" onClick=${() => openDialog(Help)}>Keys <kbd>?</kbd></button>
+          <button class="quiet help" onClick=${() => openDialog(Help)}>Keys <kbd>?</kbd></button>
         </div>
       </div>
     </nav>

@@ -26,10 +26,7 @@ export function Request({ request, decide }) {
         <div class="columns">
           <section aria-label="The call">
             <h3>The call</h3>
-            <dl class="facts">
-              <dt>operation</dt><dd><code>${request.operation}</code></dd>
-              ${Object.entries(given ?? {}).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><code class="value">${valueOf(value)}</code></dd></div>`)}
-            </dl>
+            <${Arguments} operation=${request.operation} given=${given ?? {}} />
           </section>
           ${target && html`<${Target} target=${target} />`}
         </div>
@@ -40,6 +37,22 @@ export function Request({ request, decide }) {
     </article>
   `;
 }
+
+/** What was said first; what was left out is said too, for a default can matter. */
+function Arguments({ operation, given }) {
+  const all = Object.entries(given);
+  const said = all.filter(([, value]) => !isBlank(value));
+  const left = all.filter(([, value]) => isBlank(value)).map(([name]) => name);
+  return html`
+    <dl class="facts">
+      <dt>operation</dt><dd><code>${operation}</code></dd>
+      ${said.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><code class="value">${valueOf(value)}</code></dd></div>`)}
+      ${left.length > 0 && html`<dt>not given</dt><dd class="muted">${left.join(", ")}</dd>`}
+    </dl>
+  `;
+}
+
+const isBlank = (value) => value === null || value === "" || (Array.isArray(value) && value.length === 0);
 
 const Name = ({ session, words }) => (session ? html`<a href=${href(["sessions", session.id])}>${words}</a>` : html`<span>${words}</span>`);
 

@@ -30,7 +30,7 @@ export function follow(session, screen, { onSize }) {
     const at = socket;
     const size = fresh;
     fresh = null;
-    await (size ? screen.draw(data, size.rows, size.cols) : screen.write(data));
+    await (size ? screen.draw(data, size.rows, size.cols, size.whole) : screen.write(data));
     if (size) onSize();
     if (at !== socket) return;
     drawn += data.length;

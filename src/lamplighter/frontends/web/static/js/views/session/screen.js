@@ -83,12 +83,11 @@ function drawing(terminal) {
     write: (data) => new Promise((done) => terminal.write(data, done)),
     resize: (rows, cols) => new Promise((done) => terminal.write("", () => (resize(rows, cols), done()))),
     /** The whole screen anew, in one go: nothing is seen of the moment in between. */
-    draw(data, rows, cols) {
-      const whole = new Uint8Array(RESET.length + data.length);
-      whole.set(RESET);
-      whole.set(data, RESET.length);
+    /** Anew: after a reset, or with what has scrolled away kept. */
+    draw(data, rows, cols, whole = true) {
       terminal.write("", () => ((redrawing += 1), resize(rows, cols)));
-      return new Promise((done) => terminal.write(whole, () => ((redrawing -= 1), done())));
+      if (whole) terminal.write(RESET);
+      return new Promise((done) => terminal.write(data, () => ((redrawing -= 1), done())));
     },
     /** What comes from the terminal now may be an answer to something that was asked, and answered, long ago. */
     isRedrawing: () => redrawing > 0,
