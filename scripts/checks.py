@@ -28,8 +28,8 @@ STATIC = (
     Stage("basedpyright", ("basedpyright",)),
     Stage("import layers", ("lint-imports",)),
 )
-# One more than the cores that are usual: half of the time a test waits for something to happen.
-TESTS = Stage("pytest", ("pytest", "-n", "3", "--dist", "worksteal"), live=True)
+# Twice the cores that are usual: half of the time a test waits for something to happen.
+TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal"), live=True)
 
 
 def main(arguments: list[str]) -> int:

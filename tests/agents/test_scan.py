@@ -142,7 +142,7 @@ def test_the_daemon_that_codex_leaves(stage: Callable[..., Stage], lit: Engine) 
     assert (leak["certainty"], leak["processes"][0]["kind"]) == ("certain", "agent daemon")
     plan = lit.call("cleanup_sessions", leaks=True, selection=leak["id"], grace="1s")["plan"]
     lit.call("cleanup_sessions", apply=plan)
-    assert wait_until(lambda: touched(staged.mark) == [], 10), touched(staged.mark)
+    assert wait_until(lambda: touched(staged.mark) == []), touched(staged.mark)
 
 
 def daemons(stage: Stage) -> list[Process]:

@@ -22,6 +22,8 @@ from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import Process, alive, inspect, marked, none_left, wait_until
 from lamplighter.testing.tmux import Tmux, tmux_of
 
+pytestmark = pytest.mark.shared
+
 TRACEABLE = ("plain", "nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon")
 
 
@@ -37,7 +39,7 @@ def by_hand(lit: Engine) -> dict[str, dict[str, Any]]:
 
 def seen(lit: Engine, condition: Callable[[dict[str, dict[str, Any]]], object]) -> dict[str, dict[str, Any]]:
     """What is by hand, once it is so; a listing may be two seconds old."""
-    assert wait_until(lambda: condition(by_hand(lit)), 10), by_hand(lit)
+    assert wait_until(lambda: condition(by_hand(lit))), by_hand(lit)
     return by_hand(lit)
 
 
@@ -107,9 +109,9 @@ def test_a_tmux_that_is_dead_silent_or_no_tmux_breaks_no_listing(lit: Engine, tm
         tmux.new("stopped", "exec cat", name="slow")
         os.kill(tmux.server("slow")[0], signal.SIGSTOP)
         (folder / "file").write_text("no socket")
-        assert wait_until(lambda: by_hand(lit).keys() == {"tmux:work"}, 10)
+        assert wait_until(lambda: by_hand(lit).keys() == {"tmux:work"})
         # Once it is known who is silent, nobody waits for them.
-        assert wait_until(lambda: took(lambda: lit.call("list_sessions")) < 0.2, 10)
+        assert wait_until(lambda: took(lambda: lit.call("list_sessions")) < 0.2)
         assert lit.call("adopt_session", target="tmux:work")["state"] == "running"
     os.kill(tmux.server("slow")[0], signal.SIGCONT)
 
@@ -155,6 +157,7 @@ def test_adopting_touches_nothing_and_shows_everything(lit: Engine, tmux: Tmux) 
     assert [event["action"] for event in lit.events(adopted["id"])] == ["adopt"]
 
 
+@pytest.mark.alone
 def test_what_cannot_be_adopted(lit: Engine, tmux: Tmux) -> None:
     tmux.new("work", "exec sleep 300")
     lit.start("cat", name="taken")
@@ -191,6 +194,7 @@ def test_whatever_tmux_calls_it(lit: Engine, tmux: Tmux, name: str) -> None:
     assert tmux.sessions() == ["first"]
 
 
+@pytest.mark.alone
 def test_two_who_adopt_at_once_adopt_it_once(lit: Engine, tmux: Tmux) -> None:
     tmux.new("work", "exec cat")
     lit.call("get_status")
@@ -230,6 +234,7 @@ def test_an_agent_may_not_adopt(lit: Engine, tmux: Tmux) -> None:
 # -- talked to
 
 
+@pytest.mark.alone
 def test_talking_to_an_adopted_session(lit: Engine, tmux: Tmux) -> None:
     tmux.new("work", "exec sh")
     session = lit.call("adopt_session", target="tmux:work")["id"]
@@ -401,6 +406,7 @@ def test_a_tmux_server_started_inside_is_spared(lit: Engine, tmux: Tmux) -> None
     assert seen(lit, lambda made: len(made) == 2).keys() == {"tmux:inner/more", "tmux:inner/within"}
 
 
+@pytest.mark.alone
 def test_a_daemon_first_asked_for_inside_is_no_part_of_it(tmux: Tmux, lit: Engine) -> None:
     tmux.new("work", "exec sh")
     tmux.run(
@@ -419,6 +425,7 @@ def test_a_daemon_first_asked_for_inside_is_no_part_of_it(tmux: Tmux, lit: Engin
     assert lit.show("ours")["state"] == "running"
 
 
+@pytest.mark.alone
 def test_down_all_ends_adopted_ones_too(lit: Engine, tmux: Tmux) -> None:
     tmux.new("work", "exec cat")
     tmux.new("stays", "exec cat")
@@ -438,7 +445,7 @@ def test_it_exits_by_itself(lit: Engine, tmux: Tmux) -> None:
     adopted = lit.call("adopt_session", target="tmux:work")["id"]
     tmux.run("kill-pane", "-t", "=work:.1")
     lit.call("send_input", session=adopted, text="exit 3")
-    waited = lit.call("wait_session", session=adopted, until="ended", timeout="10s")
+    waited = lit.call("wait_session", session=adopted, until="ended", timeout="60s")
     assert waited["exit"] == {"code": None}
     shown = lit.show(adopted)
     assert (shown["ending"]["how"], shown["ending"]["by"]) == ("exited", "itself")
@@ -446,6 +453,7 @@ def test_it_exits_by_itself(lit: Engine, tmux: Tmux) -> None:
     assert "work" not in {session["name"] for session in lit.call("list_sessions")["sessions"]}
 
 
+@pytest.mark.alone
 def test_what_it_leaves_behind_is_not_killed_unasked(lit: Engine, tmux: Tmux, mark: str) -> None:
     tmux.new("keep", "exec cat")
     tmux.new("work", "exec sh")
@@ -462,7 +470,7 @@ def test_what_it_leaves_behind_is_not_killed_unasked(lit: Engine, tmux: Tmux, ma
     os.kill(first.pid, signal.SIGKILL)
     assert wait_until(lambda: lit.show(adopted)["processes"] == 1)
     os.kill(second.pid, signal.SIGKILL)
-    lit.call("wait_session", session=adopted, until="ended", timeout="10s")
+    lit.call("wait_session", session=adopted, until="ended", timeout="60s")
     assert lit.show(adopted)["ending"]["how"] == "exited"
 
 
@@ -473,7 +481,7 @@ def test_its_server_is_killed(lit: Engine, tmux: Tmux, mark: str) -> None:
     work = lit.call("adopt_session", target="tmux:work")["id"]
     escapees(lit, tmux, "work", "nohup", "daemon", mark=mark)
     lit.kill(tmux.server())
-    lit.call("wait_session", session=quiet, until="ended", timeout="10s")
+    lit.call("wait_session", session=quiet, until="ended", timeout="60s")
     assert wait_until(lambda: lit.show(work)["verdict"] == "leftovers")
     # Another server at the same place counts from 0 again: its sessions are not ours.
     stranger = process(tmux.new("quiet", "exec cat"))
@@ -521,9 +529,10 @@ def test_a_session_renamed_and_its_socket_deleted(lit: Engine, tmux: Tmux) -> No
 # -- crashes
 
 
-def test_an_adoption_survives_death_at_every_step(mortal: Engine) -> None:
+@EVERY_STEP
+def test_an_adoption_survives_death_at_every_step(mortal: Engine, every: int) -> None:
     with tmux_of(mortal) as tmux:
-        for death in deaths(mortal, least=3):
+        for death in deaths(mortal, every, least=3):
             number = death.number
             pid = tmux.new(f"work-{number}", "exec cat")
             death.arm()
@@ -533,11 +542,12 @@ def test_an_adoption_survives_death_at_every_step(mortal: Engine) -> None:
             assert by_hand(mortal) == {}
 
 
-def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine) -> None:
+@EVERY_STEP
+def test_what_is_sent_is_typed_once_whatever_dies(mortal: Engine, every: int) -> None:
     with tmux_of(mortal) as tmux:
         tmux.new("work", "exec cat")
         session = mortal.call("adopt_session", target="tmux:work")["id"]
-        for death in deaths(mortal, least=3):
+        for death in deaths(mortal, every, least=3):
             number = death.number
             death.arm()
             mortal.call("send_input", session=session, text=f"word-{number}.", key=uuid.uuid4().hex)
@@ -570,6 +580,7 @@ def test_an_ending_survives_death_at_every_step(mortal: Engine, mark: str, opera
         assert is_same(neighbour)
 
 
+@pytest.mark.alone
 def test_it_goes_on_without_a_daemon_and_its_end_is_noticed_later(lit: Engine, tmux: Tmux) -> None:
     tmux.new("keep", "exec cat")
     tmux.new("work", "exec cat")
@@ -578,11 +589,12 @@ def test_it_goes_on_without_a_daemon_and_its_end_is_noticed_later(lit: Engine, t
     lit.kill(lit.keeper())
     lit.kill(lit.daemon())
     tmux.run("kill-session", "-t", "=work")
-    lit.call("wait_session", session=goes, until="ended", timeout="10s")
+    lit.call("wait_session", session=goes, until="ended", timeout="60s")
     assert lit.show(stays)["state"] == "running"
     assert lit.show(stays)["guarantee"] == "best_effort"
 
 
+@pytest.mark.alone
 def test_after_a_reboot_it_is_lost(lit: Engine, tmux: Tmux) -> None:
     """The store says that it ran on another boot: nothing of this one is touched for it."""
     pid = process(tmux.new("work", "exec cat"))

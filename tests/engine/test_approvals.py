@@ -21,6 +21,7 @@ from lamplighter.errors import Code, LampError
 from lamplighter.testing import asker
 from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.processes import wait_until
 
 GUESSED = "ap-" + "0" * 20
@@ -386,11 +387,12 @@ def test_grants_at_once_are_one_grant(lit: Engine) -> None:
     assert agent.ask("end_session", session=other, approval=request)["result"]["state"] == "ended"
 
 
+@EVERY_STEP
 @pytest.mark.parametrize("operation", ["send", "kill"])
-def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, operation: str) -> None:
+def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, operation: str, every: int) -> None:
     """The command asks again under the same key, and that goes on; it is done once, and under another key it was used."""
     agent = Inside(mortal, environment=mortal.environment, cwd=str(mortal.folder))
-    for number in range(1, 60):
+    for number in range(1, 60, every):
         other = mortal.start("cat")["id"]
         words = {"send": f"{other} number-{number}", "kill": f"{other} --force --grace 0"}[operation]
         wanted = {

@@ -20,6 +20,8 @@ from lamplighter.testing import asker
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, wait_until
 
+pytestmark = pytest.mark.shared
+
 ASKER = asker.__file__
 DISGUISES = ["plain", "setsid", "scrubbed", "double-fork", "double-fork-scrubbed"]
 
@@ -37,6 +39,7 @@ def ask_inside(lit: Engine, inside: str, disguise: str, operation: str, /, **arg
     return json.loads(answer.read_text())
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> None:
     inside = both.start("sh", name="inside")["id"]
@@ -55,6 +58,7 @@ def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> Non
         assert ask_inside(both, inside, disguise, operation, **arguments)["error"]["code"] == code
 
 
+@pytest.mark.alone
 def test_the_operator_is_outside(lit: Engine) -> None:
     assert lit.call("get_status")["caller"] == "operator"
 
@@ -118,6 +122,7 @@ def _held(lit: Engine) -> bool:
     return any(event["action"] == "keeper lost" for event in lit.events())
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("losses", ["shim", "keeper", "keeper then shim", "shim then keeper"])
 def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
     """A double-forked, scrubbed process of a session whose holders are killed."""
@@ -145,6 +150,7 @@ def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
     assert both.show(victim)["state"] == "running"
 
 
+@pytest.mark.alone
 def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tmp_path: Path) -> None:
     """A program called claude, outside every session: it is a session that owns what it starts, and is not the operator."""
     agent = tmp_path / "claude"
@@ -170,6 +176,7 @@ def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tm
     assert refused["error"]["code"] == "APPROVAL_NEEDED"
 
 
+@pytest.mark.alone
 def test_a_mark_in_the_environment_takes_rights_away(lit: Engine) -> None:
     lit.call("get_status")
     answer = lit.folder / "answer"
@@ -179,6 +186,7 @@ def test_a_mark_in_the_environment_takes_rights_away(lit: Engine) -> None:
     assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
 
 
+@pytest.mark.alone
 def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engine) -> None:
     """Keeper and daemon killed; a process inside the session calls the command line; the session is killed; both live on."""
     lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
@@ -199,6 +207,7 @@ def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engin
     assert both.call("get_status")["pid"] == daemon[0]
 
 
+@pytest.mark.alone
 def test_holders_refuse_everybody_else(lit: Engine) -> None:
     session = lit.start("cat")["id"]
     for path, operation in ((lit.home.shim_socket(session), "stop"), (lit.home.keeper_socket, "down")):
@@ -210,6 +219,7 @@ def test_holders_refuse_everybody_else(lit: Engine) -> None:
     assert lit.show(session)["state"] == "running"
 
 
+@pytest.mark.alone
 def test_another_user_gets_nothing(lit: Engine) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can be somebody else")

@@ -18,7 +18,10 @@ from lamplighter.errors import Code, LampError
 from lamplighter.testing import asker
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine, messages, send
+from lamplighter.testing.fixtures import engine_for
 from lamplighter.testing.processes import none_left, wait_until
+
+pytestmark = pytest.mark.shared
 
 STUMBLING = Path(__file__).with_name("stumbling")
 AT_SIGNAL = "trap 'on=1' USR1; while [ -z \"$on\" ]; do read x; done; {}"
@@ -26,9 +29,9 @@ AT_SIGNAL = "trap 'on=1' USR1; while [ -z \"$on\" ]; do read x; done; {}"
 
 
 @pytest.fixture
-def calm() -> Iterator[Engine]:
+def calm(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine that takes a session for idle soon, and whose clock a test can move."""
-    with engine(LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s", PYTHONPATH=FOLDER) as made:
+    with engine_for(request, LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s", PYTHONPATH=FOLDER) as made:
         yield made
 
 
@@ -214,6 +217,7 @@ def test_what_has_ended_is_left_out(calm: Engine) -> None:
     assert why(plan(calm, "gone"), "gone") == "it has ended"
 
 
+@pytest.mark.alone
 def test_older_than_counts_from_the_last_sign_of_life(calm: Engine) -> None:
     idle(calm, "old")
     assert "quiet for" in why(plan(calm, "old", older_than="30m"), "old")
@@ -324,6 +328,7 @@ def test_with_force_no_change_matters_but_the_rules(calm: Engine) -> None:
 # -- a plan itself
 
 
+@pytest.mark.alone
 def test_a_plan_expires(calm: Engine) -> None:
     idle(calm, "one")
     made, other = plan(calm, "idle"), plan(calm, "idle")
@@ -335,6 +340,7 @@ def test_a_plan_expires(calm: Engine) -> None:
     assert outcome(apply(calm, other), "one")[0] == "ended"
 
 
+@pytest.mark.alone
 def test_a_plan_is_applied_once_and_the_same_key_is_the_same_call(calm: Engine) -> None:
     idle(calm, "one")
     made = plan(calm, "idle")
@@ -346,6 +352,41 @@ def test_a_plan_is_applied_once_and_the_same_key_is_the_same_call(calm: Engine) 
     assert apply(calm, made, key=key) == done
     refused(calm, Code.PLAN_APPLIED, apply=made["plan"])
     assert [event["action"] for event in calm.events("one")].count("ended") == 1
+
+
+def test_rows_that_are_left_out_are_left_alone(calm: Engine) -> None:
+    one, two = idle(calm, "one"), idle(calm, "two")
+    made, key = plan(calm, "idle"), uuid.uuid4().hex
+    done = apply(calm, made, key=key, without=[two])
+    assert outcome(done, "one")[0] == "ended"
+    assert outcome(done, "two") == ("skipped", "left out by the operator")
+    assert (done["sums"]["ended"], done["sums"]["skipped"]) == (1, 1)
+    assert done["sums"]["memory"] == next(row["memory"] for row in made["rows"] if row["id"] == one)
+    assert calm.show(two)["state"] == "running"
+    assert apply(calm, made, key=key, without=[two]) == done
+    refused(calm, Code.PLAN_APPLIED, apply=made["plan"])
+    calm.kill(calm.daemon())
+    assert apply(calm, made, key=key, without=[two]) == done
+    assert calm.show(two)["state"] == "running"
+
+
+def test_all_of_a_plan_can_be_left_out_also_of_an_active_one(calm: Engine) -> None:
+    busy = calm.start("sh", "-c", "while :; do :; done", name="busy", headless=True)["id"]
+    done = apply(calm, plan(calm, "busy", force=True), without=[busy, busy])
+    assert outcome(done, "busy") == ("skipped", "left out by the operator")
+    assert calm.show(busy)["state"] == "running"
+    assert calm.show(busy)["ending"] is None
+
+
+def test_what_is_no_row_cannot_be_left_out(calm: Engine) -> None:
+    one, other = idle(calm, "one"), idle(calm, "other")
+    made = plan(calm, "one")
+    for wrong in ([other], [one, "nothing"], [""], ["one"], ["\x1b[2J"]):
+        assert "has no row" in refused(calm, Code.BAD_INPUT, apply=made["plan"], without=wrong).message
+    refused(calm, Code.BAD_INPUT, selection="one", without=[one])  # no plan yet
+    refused(calm, Code.BAD_INPUT, apply=made["plan"], without=one)
+    assert calm.show(one)["state"] == "running"
+    assert outcome(apply(calm, made), "one")[0] == "ended"  # it was not used up by that
 
 
 def test_twice_at_once_is_once(calm: Engine) -> None:
@@ -403,6 +444,7 @@ def test_a_blank_selection_is_the_default_and_never_everything(calm: Engine) -> 
     assert plan(calm, " ")["rows"] == []
 
 
+@pytest.mark.alone
 def test_plans_are_forgotten_after_a_week(calm: Engine) -> None:
     made = plan(calm)
     Clockwork(calm.folder).jump(8 * 86400)
@@ -421,15 +463,17 @@ def _code(made: Engine, of: dict[str, Any]) -> Code:
 # -- many
 
 
-def test_two_hundred_in_one_apply(calm: Engine, mark: str) -> None:
+@pytest.mark.alone
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.deep)])
+def test_very_many_in_one_apply(calm: Engine, mark: str, count: int) -> None:
     """No survivor; what is ended, protected or at work by then takes no other row along; each is told as it comes."""
     script = f"exec 3<&0; sh -c 'cat; : {mark}' <&3 & cat"
-    for number in range(200):
+    for number in range(count):
         calm.start("sh", "-c", script, name=f"job-{number}", headless=True)
     calm.start("sh", "-c", f"{AT_SIGNAL.format('while :; do :; done')}; : {mark}", name="job-busy", headless=True)
-    assert wait_until(lambda: len(calm.call("list_sessions", selection="idle")["sessions"]) == 201, 60)
+    assert wait_until(lambda: len(calm.call("list_sessions", selection="idle")["sessions"]) == count + 1, 60)
     made = plan(calm, "idle,job-*", grace="1s")
-    assert len(made["rows"]) == 201
+    assert len(made["rows"]) == count + 1
     calm.call("kill_session", session="job-7", force=True, grace="0s")
     calm.call("protect_session", session="job-8")
     os.kill(calm.show("job-busy")["pid"], signal.SIGUSR1)
@@ -438,16 +482,16 @@ def test_two_hundred_in_one_apply(calm: Engine, mark: str) -> None:
         send(sock, "cleanup_sessions", uuid.uuid4().hex, {"apply": made["plan"]})
         told = list(_until_result(sock))
     items, done = [message["item"] for message in told[:-1]], told[-1]["result"]
-    assert [item["done"] for item in items] == list(range(1, 202))
+    assert [item["done"] for item in items] == list(range(1, count + 2))
     assert {item["row"]["id"] for item in items} == {row["id"] for row in made["rows"]}
     assert done["sums"] | {"processes": 0, "memory": 0} == {
-        "sessions": 201, "ended": 198, "skipped": 3, "survived": 0, "failed": 0, "processes": 0, "memory": 0,
+        "sessions": count + 1, "ended": count - 2, "skipped": 3, "survived": 0, "failed": 0, "processes": 0, "memory": 0,
     }  # fmt: skip
     assert all(row["certificate"]["survivors"] == [] for row in done["rows"] if row["outcome"] == "ended")
     ended = [
         event["session"] for event in calm.call("list_events", limit=100_000)["events"] if event["action"] == "ended"
     ]
-    assert len(ended) == len(set(ended)) == 199
+    assert len(ended) == len(set(ended)) == count - 1
     for name in ("job-8", "job-busy"):
         calm.call("kill_session", session=name, force=True, grace="0s")
     assert none_left(mark)

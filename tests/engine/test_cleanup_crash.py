@@ -105,6 +105,29 @@ def test_the_daemon_killed_again_and_again(mortal: Engine, mark: str) -> None:
     assert none_left(mark)
 
 
+@pytest.mark.timeout(240)
+@EVERY_STEP
+def test_what_is_left_out_is_left_alone_also_by_the_next_daemon(mortal: Engine, mark: str, every: int) -> None:
+    """Asked once, with a row left out; the daemon dies, and the next one goes on by itself."""
+    for death in deaths(mortal, 3 * every, least=6):
+        ended, kept = jobs(mortal, death.number, mark)
+        made, key = plan(mortal, f"job-{death.number}-*"), uuid.uuid4().hex
+        death.arm()
+        with suppress(ConnectionError), mortal.connect() as sock:
+            send(sock, "cleanup_sessions", key, {"apply": made, "without": [kept]})
+            answer(sock)
+        if any(event["action"] == "apply" and event["detail"]["plan"] == made for event in mortal.events()):
+            assert wait_until(lambda ended=ended: _all_ended(mortal, [ended]), 20)
+        done = mortal.call("cleanup_sessions", apply=made, key=key, without=[kept])
+        told = {row["id"]: (row["outcome"], row["why"]) for row in done["rows"]}
+        assert told[ended][0] == "ended"
+        assert told[kept] == ("skipped", "left out by the operator")
+        assert [event["action"] for event in mortal.events(kept)].count("end") == 0
+        assert ended_once(mortal, [ended])
+        mortal.call("kill_session", session=kept, force=True, grace="0s")
+    assert none_left(mark)
+
+
 @pytest.mark.parametrize(("away", "outcome"), [(60, "ended"), (86400, "skipped"), (-86400, "skipped")])
 def test_an_apply_that_was_cut_off_long_ago_begins_with_nothing_new(away: int, outcome: str) -> None:
     """A daemon that was down for a day, or whose clock was set back by one, leaves alone what it had not begun with."""

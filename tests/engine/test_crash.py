@@ -71,12 +71,12 @@ def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Eng
 def test_sessions_go_on_without_a_daemon(lit: Engine) -> None:
     session = lit.start("sh", "-c", "i=0; while read line; do i=$((i+1)); echo got $i $line; done")["id"]
     lit.call("send_input", session=session, text="one")
-    lit.call("wait_session", session=session, until="text=got 1 one", timeout="10s")
+    lit.call("wait_session", session=session, until="text=got 1 one", timeout="60s")
     first = lit.daemon()
     for number in range(2, 6):
         lit.kill(lit.daemon())
         lit.call("send_input", session=session, text="more")
-        lit.call("wait_session", session=session, until=f"text=got {number} more", timeout="10s")
+        lit.call("wait_session", session=session, until=f"text=got {number} more", timeout="60s")
     assert lit.daemon() != first
     assert "got 5 more" in lit.call("read_output", session=session)["text"]
 
@@ -90,7 +90,7 @@ def test_the_same_key_acts_once(lit: Engine) -> None:
     lit.kill(lit.daemon())
     assert lit.call("send_input", session=session["id"], text="hello", key="k1") == sent
     lit.call("send_input", session=session["id"], text="done", key="k2")
-    lit.call("wait_session", session=session["id"], until="text=done", timeout="10s")
+    lit.call("wait_session", session=session["id"], until="text=done", timeout="60s")
     assert lit.output(session["id"]).count("hello") == 2  # the echo and cat
     with pytest.raises(LampError, match="another call"):
         lit.call("send_input", session=session["id"], text="other", key="k1")
@@ -101,7 +101,7 @@ def test_a_killed_keeper_takes_nothing_along(lit: Engine) -> None:
     old = lit.keeper()
     lit.kill(old)
     lit.call("send_input", session=session, text="still here")
-    lit.call("wait_session", session=session, until="text=still here", timeout="10s")
+    lit.call("wait_session", session=session, until="text=still here", timeout="60s")
     second = lit.start("cat")["id"]
     assert lit.keeper() != old
     assert lit.call("kill_session", session=session, force=True)["certificate"]["guarantee"] in ("kernel", "tree")
@@ -113,7 +113,7 @@ def test_daemon_and_keeper_killed_together(lit: Engine) -> None:
     lit.kill(lit.keeper())
     lit.kill(lit.daemon())
     lit.call("send_input", session=session, text="still here")
-    lit.call("wait_session", session=session, until="text=still here", timeout="10s")
+    lit.call("wait_session", session=session, until="text=still here", timeout="60s")
 
 
 @pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
@@ -122,7 +122,7 @@ def test_a_killed_shim_is_replaced(both: Engine, mark: str, headless: bool) -> N
     session = both.escapees("setsid", "daemon", mark=mark, headless=headless)
     main = session["report"]["main"]
     both.kill(both.shim(session["id"]))
-    assert wait_until(lambda: both.show(session["id"])["holder_lost"], 10)
+    assert wait_until(lambda: both.show(session["id"])["holder_lost"])
     assert alive(main["pid"], main["start_ticks"])
     assert {process.pid for process in marked(mark)} >= {
         main["pid"],
@@ -143,7 +143,7 @@ def test_a_killed_shim_loses_no_output_and_no_exit(lit: Engine) -> None:
     lit.call("send_input", session=session, text="on")
     lit.call("wait_session", session=session, until="text=line 20000", timeout="30s")
     lit.call("send_input", session=session, text="now")
-    waited = lit.call("wait_session", session=session, until="ended", timeout="10s")
+    waited = lit.call("wait_session", session=session, until="ended", timeout="60s")
     assert waited["exit"] == {"code": 5}
     text = lit.call("read_output", session=session, mode="output", limit=1 << 23)["text"]
     lines = [line for line in text.splitlines() if line.startswith("line")]

@@ -181,7 +181,7 @@ def test_any_text_arrives_byte_for_byte(lit: Engine, headless: bool) -> None:
     target = lit.folder / "typed"
     script = f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}"
     session = lit.start("sh", "-c", script, headless=headless)["id"]
-    lit.call("wait_session", session=session, until="text=on", timeout="10s")
+    lit.call("wait_session", session=session, until="text=on", timeout="60s")
     typed = bytearray()
 
     @settings(max_examples=400, deadline=None, database=None)
@@ -334,7 +334,7 @@ def test_chaos(both: Engine, mark: str, chance: random.Random) -> None:
         counts = number % 2 == 0
         command = ("sh", "-c", f"{COUNTER} {mark}") if counts else (sys.executable, "-c", TALKER, mark)
         session = both.start(*command, headless=number % 4 < 2)["id"]
-        both.call("wait_session", session=session, until="text=on" if counts else "text=line 1", timeout="10s")
+        both.call("wait_session", session=session, until="text=on" if counts else "text=line 1", timeout="60s")
         talks.append(Talk(session, counts))
     killer, stop = Killer(both, chance, talks), threading.Event()
     with ThreadPoolExecutor(len(talks) + 1) as pool:

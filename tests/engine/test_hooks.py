@@ -15,6 +15,8 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.hooked import LAMP, Hooked
 from lamplighter.testing.processes import wait_until
 
+pytestmark = pytest.mark.shared
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "claude"
 
 
@@ -67,6 +69,7 @@ def test_what_is_no_id_names_no_conversation(lit: Engine, shop: Path, tmp_path: 
     assert conversation(lit, agent.id) == {}
 
 
+@pytest.mark.alone
 def test_after_a_restart_of_the_daemon_it_is_still_given_once(lit: Engine, shop: Path, tmp_path: Path) -> None:
     hand_over(lit, shop, "never touch the lexer")
     agent = Hooked(lit, tmp_path, cwd=str(shop))
@@ -88,6 +91,7 @@ def test_what_goes_on_has_it_already(lit: Engine, shop: Path, tmp_path: Path) ->
     assert conversation(lit, agent.id)["conversation"] == "conv-9"
 
 
+@pytest.mark.alone
 def test_a_packet_that_does_not_fit_is_told_of(lit: Engine, shop: Path, tmp_path: Path) -> None:
     for hundred in range(2):
         hand_over(lit, shop, *(f"rule {hundred}.{number}: " + "x" * 80 for number in range(100)))
@@ -208,6 +212,7 @@ def test_after_the_end_it_changes_nothing(lit: Engine, tmp_path: Path) -> None:
     assert lit.events(agent.id) == before
 
 
+@pytest.mark.alone
 def test_a_daemon_is_started_for_a_start_and_for_nothing_else(lit: Engine) -> None:
     for event in ("stop", "end", "compact", "start"):
         assert not (lit.folder / "run" / "daemon.sock").exists(), event
@@ -215,6 +220,7 @@ def test_a_daemon_is_started_for_a_start_and_for_nothing_else(lit: Engine) -> No
     assert wait_until((lit.folder / "run" / "daemon.sock").exists, 30)
 
 
+@pytest.mark.alone
 def test_a_daemon_that_hangs_is_not_waited_for(lit: Engine, tmp_path: Path) -> None:
     agent = Hooked(lit, tmp_path)
     pid, _ = lit.daemon()
@@ -227,6 +233,7 @@ def test_a_daemon_that_hangs_is_not_waited_for(lit: Engine, tmp_path: Path) -> N
     assert lit.show(agent.id)["state"] == "running"
 
 
+@pytest.mark.alone
 def test_input_that_never_ends_is_not_waited_for(lit: Engine) -> None:
     lit.call("get_status")
     reader, writer = os.pipe()

@@ -103,7 +103,7 @@ def test_unknown_sessions(shared: Engine, operation: str, word: str) -> None:
 
 def test_an_ambiguous_beginning(shared: Engine) -> None:
     first = shared.start("true")["id"]
-    shared.call("wait_session", session=first, timeout="10s")
+    shared.call("wait_session", session=first, timeout="60s")
     with pytest.raises(LampError) as caught:
         shared.call("kill_session", session=first[:1])
     assert caught.value.code is Code.AMBIGUOUS
@@ -131,7 +131,7 @@ def test_ten_thousand_arguments(shared: Engine) -> None:
     session = shared.start(
         "sh", "-c", "echo $#; exec sleep 100", "sh", *(f"argument-{number}" for number in range(10_000))
     )
-    shared.call("wait_session", session=session["id"], until="text=10000", timeout="10s")
+    shared.call("wait_session", session=session["id"], until="text=10000", timeout="60s")
     listed = next(row for row in shared.call("list_sessions")["sessions"] if row["id"] == session["id"])
     assert len(" ".join(listed["command"])) < 1000
     assert len(shared.show(session["id"])["command"]) == 10_004

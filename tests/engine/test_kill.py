@@ -11,6 +11,8 @@ import pytest
 from lamplighter.testing.engine import ESCAPEES, Engine
 from lamplighter.testing.processes import marked, none_left, wait_until
 
+pytestmark = pytest.mark.shared
+
 TEN = [
     "nohup",
     "deaf",

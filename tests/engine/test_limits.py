@@ -9,12 +9,14 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
+from lamplighter.settings import load_settings
 from lamplighter.testing import players
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, answer, engine, send
@@ -111,7 +113,7 @@ def test_work_in_silence_is_not_idle_time_afterwards(timed: Timed) -> None:
         assert has_looked(lit, session, "working")
         rounds(lit)
     flag.touch()
-    assert wait_until(lambda: _reads(lit, session), 10)
+    assert wait_until(lambda: _reads(lit, session))
     clock.advance(2 * MINUTE)
     assert has_looked(lit, session, "waiting")
     rounds(lit)
@@ -225,7 +227,7 @@ time.sleep(300)
     with configured("", LAMPLIGHTER_WARNING="0", LAMPLIGHTER_CGROUP="off") as (lit, _):
         session = lit.start(sys.executable, "-c", script, max_memory="150M", headless=True)["id"]
         lit.call("wait_session", session=session, until="text=forked", timeout="20s")
-        assert wait_until(lambda: lit.show(session)["memory"] > 250_000_000, 10)
+        assert wait_until(lambda: lit.show(session)["memory"] > 250_000_000)
         rounds(lit)
         assert (lit.show(session)["state"], lit.show(session)["warnings"]) == ("running", [])
 
@@ -372,9 +374,20 @@ def test_a_limit_that_makes_no_sense_starts_nothing(lit: Engine, option: str, va
     ["limits = 5", "[limits.nobody]\nmax_age = '1h'", "[limits.cron]\nmax_agee = '1h'", "[limits.cron]\nmax_age = 'x'",
      "sessions_per_owner = 0", "orphan_grace = 'x'", "[limits]\ncron = 3"],
 )  # fmt: skip
-def test_a_config_that_makes_no_sense_is_named(text: str) -> None:
+def test_a_config_that_makes_no_sense_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(LampError) as refused:
+        load_settings({"LAMPLIGHTER_HOME": str(tmp_path)})
+    assert refused.value.code == "BAD_INPUT"
+    assert any(
+        name in refused.value.message for name in ("limits", "nobody", "max_age", "sessions_per_owner", "orphan_grace")
+    )
+    assert refused.value.hint
+
+
+def test_with_a_config_that_makes_no_sense_the_command_says_so() -> None:
     with engine() as lit:
-        (lit.folder / "config.toml").write_text(text)
+        (lit.folder / "config.toml").write_text("[limits.cron]\nmax_age = 'x'")
         said = lit.cli("ls")
         assert said.returncode == 3
         assert "BAD_INPUT" in said.stderr or "limit" in said.stderr, said.stderr

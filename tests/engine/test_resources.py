@@ -53,7 +53,7 @@ def test_a_full_disk(small: Engine) -> None:
         "id"
     ]
     small.call("send_input", session=session, text="1000")
-    small.call("wait_session", session=session, until="text=did 1000", timeout="10s")
+    small.call("wait_session", session=session, until="text=did 1000", timeout="60s")
     _fill(small.folder / "ballast")
     with pytest.raises(LampError) as caught:
         small.start("cat")
@@ -68,7 +68,7 @@ def test_a_full_disk(small: Engine) -> None:
     assert wait_until(lambda: small.show(session)["output"] > offset + 100_000)
     (small.folder / "ballast").unlink()
     small.call("send_input", session=session, text="10")
-    small.call("wait_session", session=session, until="text=did 10\r", since=offset, timeout="10s")
+    small.call("wait_session", session=session, until="text=did 10\r", since=offset, timeout="60s")
     page = small.call("read_output", session=session, mode="output", since=0)
     assert page["lost"] >= 100_000 - 8192
     assert small.call("kill_session", session=session, force=True)["state"] == "ended"
@@ -209,7 +209,7 @@ def test_a_gigabyte_of_output(lit: Engine) -> None:
 def test_prune_shows_and_does(lit: Engine) -> None:
     old, new = (lit.start("sh", "-c", f"echo {name}")["id"] for name in ("old", "new"))
     for session in (old, new):
-        lit.call("wait_session", session=session, timeout="10s")
+        lit.call("wait_session", session=session, timeout="60s")
     with sqlite3.connect(lit.home.database) as db:
         db.execute("UPDATE sessions SET ended_at = ended_at - 31 * 86400 WHERE id = ?", (old,))
     db.close()

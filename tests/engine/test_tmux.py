@@ -28,7 +28,7 @@ from lamplighter.testing.mortality import deaths
 from lamplighter.testing.own_tmux import OwnTmux
 from lamplighter.testing.processes import alive, inspect, none_left, wait_until
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
+pytestmark = [pytest.mark.shared, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]
 LAMP = f"{sys.executable} -m lamplighter.frontends.cli.main"
 
 
@@ -93,11 +93,12 @@ def test_job_control_and_names_stay_right(lit: Engine, tmux: OwnTmux) -> None:
     tmux.type("work", "C-c")
     assert wait_until(lambda: tmux.say("#{pane_current_command}", "work") == "bash")
     lit.call("send_input", session=session, text="cd /usr; tty; test -t 0 && echo a-terminal $TERM")
-    lit.call("wait_session", session=session, until="text=a-terminal tmux", timeout="10s")
+    lit.call("wait_session", session=session, until="text=a-terminal tmux", timeout="60s")
     assert tmux.say("#{pane_tty}", "work") in lit.output(session)
     assert wait_until(lambda: tmux.say("#{pane_current_path}", "work") == "/usr")
 
 
+@pytest.mark.alone
 def test_the_size_follows_whoever_is_attached(lit: Engine, tmux: OwnTmux, viewer: OwnTmux) -> None:
     session = shell(lit, tmux)
     attach(viewer, tmux, "work", rows=30, cols=100)
@@ -111,7 +112,7 @@ def test_the_size_follows_whoever_is_attached(lit: Engine, tmux: OwnTmux, viewer
 
     assert wait_until(lambda: size() == (30, 100))
     lit.call("send_input", session=session, text="stty size")
-    lit.call("wait_session", session=session, until="text=30 100", timeout="10s")
+    lit.call("wait_session", session=session, until="text=30 100", timeout="60s")
     assert lit.show(session)["attached"] == 1
     assert lit.call("read_output", session=session)["text"].split() == tmux.screen("work").split()
 
@@ -156,7 +157,7 @@ def test_names_that_tmux_cannot_have(lit: Engine, tmux: OwnTmux, name: str) -> N
     expected = name.replace(":", "-").replace(".", "-").replace("#", "-")
     assert tmux.sessions() == [expected]
     lit.call("send_input", session=name, text="hello")
-    lit.call("wait_session", session=name, until="text=hello", timeout="10s")
+    lit.call("wait_session", session=name, until="text=hello", timeout="60s")
     tmux.ask("rename-session", "-t", "$0", "renamed")
     with pytest.raises(LampError) as caught:
         lit.call("attach_session", session=name)
@@ -174,6 +175,7 @@ def test_a_folder_with_every_character(lit: Engine, tmux: OwnTmux) -> None:
     assert lit.output(session).strip() == str(folder)
 
 
+@pytest.mark.alone
 def test_twenty_at_once(lit: Engine, tmux: OwnTmux) -> None:
     lit.call("get_status")
     with ThreadPoolExecutor(20) as pool:
@@ -190,6 +192,7 @@ def test_twenty_at_once(lit: Engine, tmux: OwnTmux) -> None:
     assert tmux.sessions() == []
 
 
+@pytest.mark.alone
 def test_one_name_at_once_is_one_session(lit: Engine, tmux: OwnTmux) -> None:
     lit.call("get_status")
 
@@ -204,6 +207,7 @@ def test_one_name_at_once_is_one_session(lit: Engine, tmux: OwnTmux) -> None:
     assert tmux.sessions() == ["work"]
 
 
+@pytest.mark.alone
 def test_daemon_and_keeper_killed_at_any_moment_of_a_start(lit: Engine, tmux: OwnTmux, chance: random.Random) -> None:
     lit.call("get_status")
     for number in range(10):
@@ -221,6 +225,7 @@ def test_daemon_and_keeper_killed_at_any_moment_of_a_start(lit: Engine, tmux: Ow
 # -- what cannot be
 
 
+@pytest.mark.alone
 def test_a_name_that_tmux_has_is_taken(lit: Engine, tmux: OwnTmux) -> None:
     tmux.ask("new-session", "-d", "-s", "work", "cat")
     with pytest.raises(LampError) as caught:
@@ -237,6 +242,7 @@ def test_a_name_that_tmux_has_is_taken(lit: Engine, tmux: OwnTmux) -> None:
     assert tmux.sessions() == ["cat"]
 
 
+@pytest.mark.alone
 def test_a_program_that_cannot_be_executed_leaves_nothing(lit: Engine, tmux: OwnTmux) -> None:
     broken = tmux.folder / "broken"
     broken.write_text("no program")
@@ -256,6 +262,7 @@ def test_what_makes_no_sense_in_tmux(lit: Engine, tmux: OwnTmux, arguments: dict
     assert tmux.sessions() == []
 
 
+@pytest.mark.alone
 def test_without_tmux_only_that_is_unsupported(tmp_path: Path, tmux: OwnTmux) -> None:
     for program in ("cat", "sh"):
         found = shutil.which(program)
@@ -272,11 +279,12 @@ def test_without_tmux_only_that_is_unsupported(tmp_path: Path, tmux: OwnTmux) ->
 # -- input
 
 
+@pytest.mark.alone
 def test_every_byte_arrives_once(lit: Engine, tmux: OwnTmux) -> None:
     tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
     file = lit.folder / "got"
     session = tmux.start(lit, "sh", "-c", f"stty raw -echo; echo go; head -c 100005 > {file}; echo got")["id"]
-    lit.call("wait_session", session=session, until="text=go", timeout="10s")
+    lit.call("wait_session", session=session, until="text=go", timeout="60s")
     text = "\x01\x1b[A;'\\\n\r\t~é" + "".join(chr(33 + number % 90) for number in range(100_005))
     text = text.encode()[:100_005].decode()
     key = uuid.uuid4().hex
@@ -301,6 +309,7 @@ def test_keys_and_a_polite_end(lit: Engine, tmux: OwnTmux) -> None:
 # -- people
 
 
+@pytest.mark.alone
 def test_people_at_it_count(lit: Engine, tmux: OwnTmux, viewer: OwnTmux) -> None:
     inside = lit.start("sh", name="agent")["id"]
     answer = lit.folder / "answer"
@@ -387,6 +396,7 @@ def test_panes_added_by_hand_outlive_a_command_that_leaves(lit: Engine, tmux: Ow
     assert tmux.ask("list-panes", "-t", "work", "-F", "#{pane_current_command}:#{@lamplighter}").split() == ["cat:"]
 
 
+@pytest.mark.alone
 def test_a_killed_shim_loses_nothing(lit: Engine, tmux: OwnTmux) -> None:
     session = tmux.start(lit, "sh", "-c", "seq 1 9000; read x; seq 9001 20000; read x; echo bye $x; exit 5")["id"]
     lit.call("wait_session", session=session, until="text=9000\r\n", timeout="30s")
@@ -403,6 +413,7 @@ def test_a_killed_shim_loses_nothing(lit: Engine, tmux: OwnTmux) -> None:
     assert tmux.sessions() == []
 
 
+@pytest.mark.alone
 def test_a_killed_keeper_keeps_the_pane(lit: Engine, tmux: OwnTmux, mark: str) -> None:
     session = lit.escapees("deaf", "daemon", mark=mark, name="work", tmux=True, environment=tmux.environment)["id"]
     lit.kill(lit.keeper())
@@ -416,6 +427,7 @@ def test_a_killed_keeper_keeps_the_pane(lit: Engine, tmux: OwnTmux, mark: str) -
     assert tmux.sessions() == []
 
 
+@pytest.mark.alone
 def test_shim_and_keeper_both_lost(lit: Engine, tmux: OwnTmux, mark: str) -> None:
     session = lit.escapees("deaf", "daemon", mark=mark, name="work", tmux=True, environment=tmux.environment)["id"]
     shim = lit.shim(session)
@@ -463,6 +475,7 @@ def test_a_pane_that_is_made_anew_is_the_users(lit: Engine, tmux: OwnTmux) -> No
     assert "second" not in tmux.sessions()
 
 
+@pytest.mark.alone
 def test_strangers_at_the_meeting_change_nothing(lit: Engine, tmux: OwnTmux) -> None:
     """Those who say nothing, those who lie, and those who bring what is not theirs."""
     lit.call("get_status")
@@ -497,6 +510,7 @@ def test_strangers_at_the_meeting_change_nothing(lit: Engine, tmux: OwnTmux) -> 
 # -- a server inside a session
 
 
+@pytest.mark.alone
 def test_a_server_with_others_outlives_the_session_it_was_started_in(both: Engine, tmux: OwnTmux, mark: str) -> None:
     outer = both.start("bash", "--norc", name="outer", environment=tmux.environment)["id"]
     both.call("send_input", session=outer, text="tmux new-session -d -s own")
@@ -518,7 +532,7 @@ def test_a_server_with_others_outlives_the_session_it_was_started_in(both: Engin
     assert alive(*server)
     assert sorted(tmux.sessions()) == ["inner", "mine"]
     both.call("send_input", session=inner, text="still here")
-    both.call("wait_session", session=inner, until="text=still here", timeout="10s")
+    both.call("wait_session", session=inner, until="text=still here", timeout="60s")
     assert caller_in(both, tmux, "mine") not in ("operator", "")
     # Another session whose shim is lost does not take the server for its own.
     other = both.start("cat")["id"]
@@ -561,6 +575,7 @@ def test_started_from_inside_a_session_it_hangs_under_nobody(both: Engine, tmux:
     both.call("kill_session", session="inner", force=True)
 
 
+@pytest.mark.alone
 def test_in_a_server_that_we_started_the_user_is_the_operator(lit: Engine, tmux: OwnTmux) -> None:
     session = tmux.start(lit, "cat", name="work")["id"]
     tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
@@ -618,6 +633,7 @@ def test_what_is_sent_is_typed_once_or_not_known(mortal: Engine, tmux: OwnTmux) 
     assert unknown >= 1
 
 
+@pytest.mark.alone
 @EVERY_STEP
 def test_a_failed_start_leaves_nothing_whenever_the_daemon_dies(mortal: Engine, tmux: OwnTmux, every: int) -> None:
     broken = tmux.folder / "broken"

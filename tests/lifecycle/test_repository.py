@@ -301,7 +301,7 @@ def test_a_pipe_where_a_file_should_be_costs_the_deadline_at_most(repository: Re
         file.write(f"[include]\n\tpath = {repository.folder}/config-more\n")
     began = time.monotonic()
     found = changes(str(repository.folder), start, scratch, deadline=3.0)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     assert found is not None
     assert found.cut
     assert found.commits == ((last, "last"),)

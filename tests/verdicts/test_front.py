@@ -53,7 +53,7 @@ def test_what_it_waits_for(case: str, seen: bool, monkeypatch: pytest.MonkeyPatc
             found = front.find_front(tree(pid), pid)
             return found.rest if found else None
 
-        assert wait_until(lambda: rest() is expected, 10), rest()
+        assert wait_until(lambda: rest() is expected), rest()
 
 
 def test_nothing_is_in_front_of_nothing() -> None:
@@ -70,5 +70,5 @@ def test_an_agents_own_daemon_is_no_work_but_what_it_runs_is(works: bool) -> Non
             found = front.find_front(tree(pid), pid, is_daemon)
             return found.background if found and found.rest is Rest.INPUT else "not up yet"
 
-        assert wait_until(lambda: background(None) == "sleep" and len(tree(pid)) == 2 + works, 10)
+        assert wait_until(lambda: background(None) == "sleep" and len(tree(pid)) == 2 + works)
         assert background(lambda words: "kept" in words) == ("sleep" if works else None)

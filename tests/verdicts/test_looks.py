@@ -21,7 +21,7 @@ def test_a_spinner_is_known_while_it_turns() -> None:
         clock = Clockwork(lit.folder)
         spins = lit.start(sys.executable, players.__file__, "spinner")["id"]
         loads = lit.start(sys.executable, players.__file__, "download")["id"]
-        assert wait_until(lambda: lit.show(spins)["verdict"] == lit.show(loads)["verdict"] == "working", 10)
+        assert wait_until(lambda: lit.show(spins)["verdict"] == lit.show(loads)["verdict"] == "working")
 
         def later() -> str:
             clock.advance(700)

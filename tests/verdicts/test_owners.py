@@ -59,9 +59,9 @@ def test_a_job_that_was_put_aside_is_stuck(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start("bash", "--norc", "-i")["id"]
     lit.call("send_input", session=session, text="sleep 300")
-    assert wait_until(lambda: lit.show(session)["processes"] == 2, 10)
+    assert wait_until(lambda: lit.show(session)["processes"] == 2)
     lit.call("send_input", session=session, text="C-z", keys=True)
-    assert wait_until(lambda: any(process["state"] == "T" for process in lit.show(session)["tree"]), 10)
+    assert wait_until(lambda: any(process["state"] == "T" for process in lit.show(session)["tree"]))
     clock.advance(3600)
     assert becomes(lit, session, "stuck")
     lit.call("send_input", session=session, text="fg")
@@ -73,7 +73,7 @@ def test_people_who_are_attached_make_it_active(timed: Timed) -> None:
     session = lit.start("bash", "--norc")["id"]
     with lit.connect() as sock:
         sock.sendall(json.dumps({"id": 1, "op": "attach_session", "args": {"session": session}}).encode() + b"\n")
-        assert wait_until(lambda: lit.show(session)["attached"] == 1, 10)
+        assert wait_until(lambda: lit.show(session)["attached"] == 1)
         clock.advance(60)
         assert becomes(lit, session, "idle")
         with pytest.raises(LampError, match="is active: idle") as refused:

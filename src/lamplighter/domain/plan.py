@@ -85,6 +85,8 @@ class Orders:
     reason: str = ""
     key: str | None = None
     leaks: bool = False
+    without: tuple[str, ...] = ()
+    """Rows that whoever applies it leaves alone, by their ids."""
 
     def document(self) -> dict[str, Any]:
         caller = {
@@ -105,7 +107,7 @@ class Orders:
             None if scopes is None else frozenset(scopes),
             frozenset(caller.get("inherits", ())),
         )
-        values: dict[str, Any] = {**document, "caller": known}
+        values: dict[str, Any] = {**document, "caller": known, "without": tuple(document.get("without", ()))}
         return Orders(**values)
 
 
@@ -136,14 +138,22 @@ class Plan:
         begun = self.applied_at or self.made_at
         return not begun <= now < begun + LIFETIME
 
-    def applying(self, key: str, now: float, grace: float | None, reason: str) -> Plan:
+    def applying(self, key: str, now: float, grace: float | None, reason: str, without: tuple[str, ...] = ()) -> Plan:
         orders = replace(
             self.orders,
             key=key,
             grace=self.orders.grace if grace is None else grace,
             reason=reason or self.orders.reason,
+            without=without,
         )
         return replace(self, state=PlanState.APPLYING, orders=orders, applied_at=now)
+
+    def leaves_out(self, row: Row) -> str | None:
+        """Why a row is left alone because it was said so with the apply."""
+        if row.session not in self.orders.without:
+            return None
+        caller = self.orders.caller
+        return f"left out by {'the operator' if caller.rank is Rank.OPERATOR else caller.name}"
 
     def reason(self, row: Row) -> str:
         what = row.found.verdict if isinstance(row.found, Sighting) else row.found.certainty

@@ -33,7 +33,15 @@ from lamplighter.domain.plan import (
 )
 from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError, MissingError, UnavailableError
+from lamplighter.errors import (
+    Code,
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    LampError,
+    MissingError,
+    UnavailableError,
+)
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.persistence import persist
@@ -182,11 +190,20 @@ class Cleanup:
 
     # -- applying
 
-    async def apply(self, identifier: str, caller: Caller, key: str, grace: float | None, reason: str) -> Run:
-        """The apply, begun; or the one of the same key, which may be done."""
+    async def apply(
+        self,
+        identifier: str,
+        caller: Caller,
+        key: str,
+        grace: float | None,
+        reason: str,
+        without: tuple[str, ...] = (),
+    ) -> Run:
+        """The apply, begun; or the one of the same key, which may be done. `without` are rows that are left alone."""
         plan = await self._mine(identifier, caller)
         if plan.state is PlanState.MADE:
-            plan = await self._begin(plan, key, grace, reason)
+            _check_rows(plan, without)
+            plan = await self._begin(plan, plan.applying(key, self.fleet.clock.now(), grace, reason, without))
         if plan.orders.key != key:
             raise _applied(plan)
         return self._run(plan, resumed=False)
@@ -205,16 +222,14 @@ class Cleanup:
             )
         return plan
 
-    async def _begin(self, plan: Plan, key: str, grace: float | None, reason: str) -> Plan:
+    async def _begin(self, plan: Plan, begun: Plan) -> Plan:
         """The intent of all of it, in one transaction, before the first act. As it is, when another call was first."""
-        now = self.fleet.clock.now()
-        if plan.expired(now):
+        if plan.expired(self.fleet.clock.now()):
             raise ConflictError(
                 Code.PLAN_EXPIRED,
                 f"{plan.id} has expired: sessions change, and a plan holds for {LIFETIME / 60:.0f} minutes",
                 f"make a new one: lamp cleanup '{plan.orders.selection}'",
             )
-        begun = plan.applying(key, now, grace, reason)
 
         def write(db: sqlite3.Connection) -> bool:
             first = plans.begin(db, begun)
@@ -279,6 +294,8 @@ class Cleanup:
     async def _outcome(self, run: Run, row: Row, above: set[str]) -> dict[str, Any]:
         """What comes of a row, whatever goes wrong with it: the others are none of its business."""
         try:
+            if left := run.plan.leaves_out(row):
+                return _told(Outcome.SKIPPED, left)
             if isinstance(row.found, Leak):
                 return await self._end_leak(run, row, row.found)
             session = await self._session(row.session)
@@ -382,6 +399,16 @@ def sighting(found: Assessment) -> Sighting:
 
 def _told(outcome: Outcome, why: str, **more: Any) -> dict[str, Any]:
     return {"outcome": outcome.value, "why": why, **more}
+
+
+def _check_rows(plan: Plan, named: Collection[str]) -> None:
+    known = {row.session for row in plan.rows}
+    for missing in (one for one in named if one not in known):
+        raise InputError(
+            Code.BAD_INPUT,
+            f"{plan.id} has no row {missing[:60]!a} that could be left out",
+            "name a row by its id, as the plan shows it: lamp cleanup --json",
+        )
 
 
 def _applied(plan: Plan) -> ConflictError:

@@ -11,6 +11,7 @@ from lamplighter.operations.operation import OPERATIONS, Operation
 
 MODULES: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt_session",),
+    "agents": ("list_agents",),
     "aliases": ("retire_sessions",),
     "approve": (
         "list_approvals",
@@ -99,7 +100,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "scan": ("scan_host",),
     "spawn": ("spawn_agent",),
-    "start": ("start_session",),
+    "start": (
+        "start_session",
+        "preview_start",
+    ),
     "talk": (
         "send_input",
         "read_output",

@@ -37,6 +37,11 @@ class CleanUpSessions(Request):
     apply: str | None = Field(
         default=None, max_length=100, description="end what this plan says, after a look at each row once more"
     )
+    without: list[str] = Field(
+        default_factory=list,
+        max_length=10_000,
+        description="with apply: ids of rows that are left alone; can be given more than once",
+    )
     known_as: dict[str, str] | None = Field(
         default=None,
         description="what the caller calls sessions, by id: patterns mean that too",
@@ -119,6 +124,12 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
         await call.app.allowed(call.caller, Act.END)
     if request.apply is not None:
         return await _apply(call, request, request.apply, grace)
+    if request.without:
+        raise InputError(
+            Code.BAD_INPUT,
+            "without leaves rows of a plan alone, and there is no plan yet",
+            "make one with lamp cleanup, then name its rows: lamp cleanup --apply PLAN --without ID",
+        )
     if request.leaks:
         return await _plan_leaks(call, request, grace)
     selection = parse_selection(request.selection.strip() or DEFAULT_SELECTION)
@@ -174,7 +185,7 @@ async def _apply(call: Call, request: CleanUpSessions, plan: str, grace: float |
             "apply goes with a plan as it is: selection, older-than and force belong to making one",
             f"apply it with lamp cleanup --apply {plan[:40]}, or make another without --apply",
         )
-    run = await call.app.cleanup.apply(plan, call.caller, call.key, grace, request.reason)
+    run = await call.app.cleanup.apply(plan, call.caller, call.key, grace, request.reason, tuple(request.without))
     done = 0
     async for row in run.follow():
         done += 1

@@ -15,6 +15,7 @@ from lamplighter.lifecycle.continuity.succession import Legacy
 from lamplighter.lifecycle.launch import Launch
 from lamplighter.lifecycle.order import PACKET, TOLD, By, Order
 from lamplighter.lifecycle.ordering import Wish
+from lamplighter.lifecycle.preconditions import check_folder, find_program
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.speaking import speaking
@@ -257,3 +258,29 @@ def _note(call: Call, session: Session) -> str | None:
     if session.facts.get("untested"):
         notes.append(f"how {session.agent} is started was never tried with the program itself")
     return "; ".join(notes) or None
+
+
+class Preview(Result):
+    command: list[str] = Field(description="the words that would be executed; of a long prompt the beginning")
+    path: str = Field(description="the program")
+    cwd: str
+    driver: str
+    agent: str | None
+
+
+@operation(command=None, group="sessions")
+async def preview_start(call: Call, request: StartSession) -> Preview:
+    """What a start with the same words would execute, and where; or why it could not. Nothing is started."""
+    environment = {**unmarked(request.environment or {}), **request.env}
+    driver, cwd = _driver(request), check_folder(request.cwd)
+    choose(call.app.settings.limits_for(request.kind), request.idle_limit, request.max_age, request.max_memory)
+    if request.acp:
+        spoken = await speaking(call, request, environment)
+        command, agent = spoken.command, spoken.agent
+    else:
+        order = await _order(call, request, environment)(cwd)
+        command, agent = order.command(handed=request.from_session is not None), order.agent
+        if request.resume is None and order.conversation:  # every start makes another
+            command = tuple(word.replace(order.conversation, "NEW") for word in command)
+    path = find_program(command[0], cwd, environment)
+    return Preview(command=list(command), path=path, cwd=cwd, driver=driver.value, agent=agent)

@@ -27,12 +27,14 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
+_OWN = ("run", "sessions", "daemon.log", "keeper.log", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal")
 
 
 class Engine:
     """`environment` is what keeper and daemon are started with; LAMPLIGHTER_CGROUP=off forces the tree path."""
 
     guarantee: str = ""
+    patience: float = 30.0  # with what should be gone
 
     def __init__(self, **environment: str) -> None:
         self.python = sys.executable
@@ -47,6 +49,7 @@ class Engine:
             self.environment.pop(name, None)
         self.home = find_home(self.environment)
         self.home.make()
+        self._before = 0  # the last event that is not this case's
 
     # -- calls
 
@@ -101,7 +104,7 @@ class Engine:
         return self.call("read_output", session=session, mode="output")["text"]
 
     def events(self, session: str | None = None) -> list[dict[str, Any]]:
-        return self.call("list_events", session=session)["events"]
+        return self.call("list_events", session=session, since=self._before)["events"]
 
     # -- processes
 
@@ -134,6 +137,36 @@ class Engine:
         given.update(options)
         return subprocess.run(command, check=False, **given)  # pyright: ignore[reportUnknownVariableType]
 
+    # -- from one case to the next
+
+    def begin(self) -> None:
+        """A case begins: `events` are its own."""
+        if os.path.exists(self.home.daemon_socket):
+            self._before = max((event["n"] for event in self.call("list_events", limit=1)["events"]), default=0)
+
+    def clear(self) -> bool:
+        """End every session and take away every file of the case; whether nobody but the engine itself is left."""
+        with suppress(LampError, OSError, boot.BootError):
+            if any(self._ours()):
+                for session in self.call("list_sessions")["sessions"]:
+                    self.call("kill_session", session=session["id"], force=True, grace="0s")
+            for path in self.folder.iterdir():
+                if path.name not in _OWN:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return wait_until(lambda: all(self._stays(each) for each in self._ours()), self.patience)
+        return False
+
+    def _stays(self, process: Process) -> bool:
+        """Whether it is of the engine itself: the daemon, the keeper, or what the keeper forks shims from."""
+        if (process.pid, process.start_ticks) in (
+            identity.recorded(self.home.run, "daemon"),
+            identity.recorded(self.home.run, "keeper"),
+        ):
+            return True
+        with suppress(OSError):
+            return Path(f"/proc/{process.pid}/comm").read_text() == "lamp-template\n"
+        return True  # it is gone
+
     # -- the end
 
     def close(self) -> list[Process]:
@@ -141,7 +174,7 @@ class Engine:
         if any(self._ours()):
             with suppress(LampError, OSError, boot.BootError):
                 self.call("stop_daemon", all=True, grace="0s")
-        wait_until(lambda: not any(self._ours()), 10.0)
+        wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
         for process in left:
             with suppress(ProcessLookupError):
@@ -155,9 +188,9 @@ class Engine:
         for name in os.listdir("/proc"):
             if name.isdigit() and int(name) != os.getpid():
                 with suppress(OSError):
-                    environ = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+                    environ = Path(f"/proc/{name}/environ").read_bytes()
                     cmdline = Path(f"/proc/{name}/cmdline").read_bytes()
-                    if mark in environ or os.fsencode(self.folder) in cmdline:
+                    if (mark in environ and mark in environ.split(b"\0")) or os.fsencode(self.folder) in cmdline:
                         found = inspect(int(name))
                         if found is not None:
                             yield found

@@ -7,6 +7,7 @@ import random
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lamplighter.testing import mortality
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import end_marked
+from lamplighter.testing.standing import Standing
 
 EVERY_STEP = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.deep)])
 """A death at every fifth step of something; at each one in the long run."""
@@ -29,10 +31,25 @@ def cgroup_usable() -> bool:
     return base is not None
 
 
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Standing]:
+    """What the cases of a file share that are marked `shared`."""
+    made = Standing()
+    yield made
+    made.close()
+
+
+def engine_for(request: pytest.FixtureRequest, **environment: str) -> AbstractContextManager[Engine]:
+    """A new one; for a case that is marked `shared`, and not `alone`, the one that the case before had."""
+    if request.node.get_closest_marker("shared") and not request.node.get_closest_marker("alone"):
+        return request.getfixturevalue("standing").lend(**environment)
+    return engine(**environment)
+
+
 @pytest.fixture
-def lit() -> Iterator[Engine]:
+def lit(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine with what this machine offers."""
-    with engine() as made:
+    with engine_for(request) as made:
         yield made
 
 
@@ -41,7 +58,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine on each path: with cgroups and without."""
     if request.param == "kernel" and not cgroup_usable():
         pytest.skip("no cgroup can be made here")
-    with engine(**({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
+    with engine_for(request, **({"LAMPLIGHTER_CGROUP": "off"} if request.param == "tree" else {})) as made:
         made.guarantee = request.param
         yield made
 

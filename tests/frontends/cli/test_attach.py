@@ -12,6 +12,8 @@ import pytest
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import wait_until
 
+pytestmark = pytest.mark.shared
+
 ECHO = 'stty -echo; echo ready; while read line; do echo "<$line>"; done'
 
 
@@ -65,6 +67,7 @@ def test_the_end_is_told(lit: Engine, person: Callable[..., Any]) -> None:
     assert someone.terminal_is_as_before()
 
 
+@pytest.mark.alone
 def test_the_daemon_may_die_and_nobody_notices(lit: Engine, person: Callable[..., Any]) -> None:
     lit.start("sh", "-c", ECHO, name="echo")
     someone = person("attach", "echo")
@@ -76,6 +79,7 @@ def test_the_daemon_may_die_and_nobody_notices(lit: Engine, person: Callable[...
     assert someone.finish() == 0
 
 
+@pytest.mark.alone
 def test_the_holder_may_die_and_the_view_comes_back(lit: Engine, person: Callable[..., Any]) -> None:
     session = lit.start("sh", "-c", ECHO, name="echo")
     someone = person("attach", "echo")

@@ -77,6 +77,18 @@ def test_yes_does_both(lamp: Lamp, left: Any) -> None:
     assert lamp("cleanup", "--yes").stdout == "ended 0 sessions, 0 processes, 0 B\n"
 
 
+def test_rows_can_be_left_out_of_an_apply_and_of_yes(lamp: Lamp, left: Any, lit: Engine) -> None:
+    one, two, three = (lit.show(left(name))["id"] for name in ("one", "two", "three"))
+    made = document(lamp("cleanup", "--json"))["plan"]
+    done = document(lamp("cleanup", "--apply", made, "--without", one, "--without", two, "--json"))
+    assert {row["id"]: row["outcome"] for row in done["rows"]} == {one: "skipped", two: "skipped", three: "ended"}
+    said = lamp("cleanup", "--yes", "--without", one).stdout
+    assert f"skipped one ({one}): left out by the operator" in said
+    assert "ended two (" in said
+    assert lamp("cleanup", "--yes", "--without", "nothing").returncode == 2
+    assert [row["id"] for row in document(lamp("cleanup", "--json"))["rows"]] == [one]
+
+
 def test_json_is_one_document(lamp: Lamp, left: Any) -> None:
     left("one")
     made = document(lamp("cleanup", "--json"))

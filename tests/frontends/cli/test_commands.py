@@ -17,6 +17,8 @@ import pytest
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import wait_until
 
+pytestmark = pytest.mark.shared
+
 Lamp = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -52,6 +54,7 @@ def background(lit: Engine) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         yield make
 
 
+@pytest.mark.alone
 def test_status_and_down_start_nothing(lamp: Lamp, home: Path) -> None:
     error(lamp("status", "--json"), "DAEMON_UNREACHABLE", 3)
     assert "not running" in lamp("status").stderr
@@ -59,6 +62,7 @@ def test_status_and_down_start_nothing(lamp: Lamp, home: Path) -> None:
     assert not (home / "run" / "daemon.sock").exists()
 
 
+@pytest.mark.alone
 def test_up_starts_the_daemon_and_status_shows_it(lamp: Lamp) -> None:
     pid = document(lamp("up", "--json"))["pid"]
     assert document(lamp("status", "--json"))["pid"] == pid
@@ -151,6 +155,7 @@ def test_follow_ends_with_the_session(lamp: Lamp) -> None:
     assert "".join(line["text"] for line in lines) == "a\nb\n"
 
 
+@pytest.mark.alone
 def test_follow_goes_on_when_the_daemon_dies(lit: Engine, background: Callable[..., Any]) -> None:
     lit.start("sh", "-c", "echo before; read x; echo after", name="some", headless=True)
     follower = background("read", "some", "--follow")
@@ -173,6 +178,7 @@ def test_follow_goes_on_when_the_daemon_dies(lit: Engine, background: Callable[.
     assert events.stderr.read() == ""
 
 
+@pytest.mark.alone
 def test_nobody_notices_that_the_daemon_died(lit: Engine, background: Callable[..., Any]) -> None:
     lit.start("sleep", "300", name="one")
     waiting = background("wait", "one", "--json")
@@ -248,6 +254,7 @@ def test_conflicts_have_their_status(lamp: Lamp) -> None:
     error(lamp("send", "one", "--json", "text"), "ENDED", 5)
 
 
+@pytest.mark.alone
 def test_down_all_ends_every_session(lamp: Lamp) -> None:
     lamp("start", "--name", "one", "--", "sleep", "300")
     lamp("start", "--name", "two", "--", "sleep", "300")
@@ -257,6 +264,7 @@ def test_down_all_ends_every_session(lamp: Lamp) -> None:
     assert lamp("status").returncode == 3
 
 
+@pytest.mark.alone
 def test_down_all_without_a_daemon_starts_one_to_end_what_runs(lit: Engine) -> None:
     started = lit.start("sleep", "300", name="one")
     lit.cli("down")
@@ -269,6 +277,7 @@ def test_down_all_without_a_daemon_starts_one_to_end_what_runs(lit: Engine) -> N
     assert document(lit.cli("ls", "--json"))["sessions"] == []
 
 
+@pytest.mark.alone
 def test_a_person_is_asked_before_down_all(person: Callable[..., Any], lamp: Lamp) -> None:
     lamp("start", "--name", "one", "--", "sleep", "300")
     no = person("down", "--all")
@@ -285,6 +294,7 @@ def test_a_person_is_asked_before_down_all(person: Callable[..., Any], lamp: Lam
     assert b"stopped" in yes.seen
 
 
+@pytest.mark.alone
 def test_a_no_leaves_the_daemon_as_it_was(person: Callable[..., Any], lamp: Lamp) -> None:
     lamp("start", "--name", "one", "--", "sleep", "300")
     lamp("down")
@@ -297,6 +307,7 @@ def test_a_no_leaves_the_daemon_as_it_was(person: Callable[..., Any], lamp: Lamp
     assert len(document(lamp("ls", "--json"))["sessions"]) == 1
 
 
+@pytest.mark.alone
 def test_an_interrupted_question_ends_its_line(person: Callable[..., Any], lamp: Lamp) -> None:
     lamp("start", "--name", "one", "--", "sleep", "300")
     someone = person("down", "--all")
@@ -308,6 +319,7 @@ def test_an_interrupted_question_ends_its_line(person: Callable[..., Any], lamp:
     assert len(document(lamp("ls", "--json"))["sessions"]) == 1
 
 
+@pytest.mark.alone
 def test_tables_are_drawn_on_a_terminal(person: Callable[..., Any], lamp: Lamp) -> None:
     lamp("start", "--name", "one", "--", "sleep", "300")
     for words in (["ls"], ["tree"], ["show", "one"], [], ["doctor"], ["events"], ["status"]):

@@ -18,6 +18,8 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.shells import SHELLS, Shell
 
+pytestmark = pytest.mark.shared
+
 
 @pytest.fixture
 def bin_folder(lit: Engine, tmp_path: Path) -> Path:
@@ -54,6 +56,7 @@ def test_commands_options_and_choices(shell: Shell) -> None:
     shell.completes("echo | lamp --json prot", "echo | lamp --json protect")
 
 
+@pytest.mark.alone
 def test_plans_and_selections(shell: Shell, lit: Engine) -> None:
     lit.start("cat", name="one")
     plan = lit.call("cleanup_sessions", selection="one", force=True)["plan"]
@@ -97,12 +100,14 @@ def test_folders_and_commands_are_the_shells_own(shell: Shell, tmp_path: Path) -
     shell.completes("lamp start -- cat folder-a", "lamp start -- cat folder-a-file")
 
 
+@pytest.mark.alone
 def test_without_a_daemon_there_is_silence_and_no_daemon(shell: Shell, lit: Engine) -> None:
     shell.leaves("lamp kill zeb")
     shell.completes("lamp kil", "lamp kill")
     assert not (lit.folder / "run" / "daemon.sock").exists()
 
 
+@pytest.mark.alone
 def test_it_is_installed_where_the_shell_finds_it(lit: Engine, bin_folder: Path, tmp_path: Path) -> None:
     lit.environment |= {"HOME": str(tmp_path)}
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZDOTDIR", "BASH_COMPLETION_USER_DIR"):
@@ -209,6 +214,7 @@ def test_selections(lit: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [text for text, _ in place("owner:")] == [f"owner:{lit.show('one')['owner']}"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "words",
     [
@@ -223,13 +229,14 @@ def test_nothing_that_is_typed_makes_a_noise(lit: Engine, words: list[str]) -> N
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.alone
 def test_a_daemon_that_does_not_answer_holds_no_shell_up(lit: Engine) -> None:
     lit.call("get_status")
     os.kill(lit.daemon()[0], 19)
     try:
         began = time.monotonic()
         assert complete(lit, "zsh", "show", "") == []
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
     finally:
         os.kill(lit.daemon()[0], 18)
 

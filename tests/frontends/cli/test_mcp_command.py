@@ -13,6 +13,8 @@ from lamplighter.frontends.cli.catalogue import MCP_CLIENTS, TOOLSETS
 from lamplighter.frontends.mcp.toolsets import TOOLSETS as LOADED
 from lamplighter.testing.engine import Engine
 
+pytestmark = pytest.mark.shared
+
 
 def servers(client: str, text: str) -> dict[str, Any]:
     if client == "codex":
@@ -20,6 +22,7 @@ def servers(client: str, text: str) -> dict[str, Any]:
     return json.loads(text)[{"vscode": "servers", "opencode": "mcp"}.get(client, "mcpServers")]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("client", MCP_CLIENTS)
 @pytest.mark.parametrize("tools", ["core", "tmux"])
 def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) -> None:
@@ -36,6 +39,7 @@ def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) ->
     assert json.loads(ran.stdout)["id"] == 1
 
 
+@pytest.mark.alone
 def test_a_client_that_is_not_known(lit: Engine) -> None:
     ran = lit.cli("mcp", "--print-config", "emacs")
     assert ran.returncode == 2

@@ -16,6 +16,8 @@ import pytest
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import none_left, wait_until
 
+pytestmark = pytest.mark.shared
+
 RUN = [sys.executable, "-m", "lamplighter.frontends.cli.main", "run"]
 
 
@@ -116,6 +118,7 @@ def test_a_client_that_dies_ends_it(popen: Callable[..., Any], mark: str) -> Non
     assert wait_until(lambda: none_left(mark))
 
 
+@pytest.mark.alone
 def test_the_daemon_may_die_meanwhile(lit: Engine, popen: Callable[..., Any]) -> None:
     process = popen("--", "sh", "-c", "echo a; read x; echo $x; exit 5")
     assert process.stdout.readline() == b"a\n"
@@ -124,6 +127,7 @@ def test_the_daemon_may_die_meanwhile(lit: Engine, popen: Callable[..., Any]) ->
     assert (out, process.returncode) == (b"b\n", 5)
 
 
+@pytest.mark.alone
 def test_the_holder_may_die_meanwhile(lit: Engine, popen: Callable[..., Any]) -> None:
     """Its standard input is lost with the holder, which held the only end of it; output and exit are not."""
     go = lit.folder / "go"

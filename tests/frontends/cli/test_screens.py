@@ -14,6 +14,8 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.shells import Shell
 
+pytestmark = pytest.mark.shared
+
 RESET = b"<reset>"
 TWO_SCREENS = """
 stty -echo
@@ -142,6 +144,7 @@ def test_a_reset_of_the_sessions_terminal_stays_in_it(lit: Engine, shell: Shell)
     leave(shell, "after-reset")
 
 
+@pytest.mark.alone
 def test_without_a_daemon_the_session_goes_on_a_clear_screen(lit: Engine, shell: Shell) -> None:
     lit.start("sh", "-c", TWO_SCREENS, name="one")
     attach(shell, "one", "first-screen")

@@ -32,6 +32,8 @@ from lamplighter.testing.mcp_client import (
 )
 from lamplighter.testing.processes import alive, inspect, wait_until
 
+pytestmark = pytest.mark.shared
+
 # -- daemons come and go
 
 
@@ -43,6 +45,7 @@ def stop(lit: Engine) -> tuple[int, int]:
     return daemon
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", [LEGACY, MODERN])
 def test_a_killed_daemon_is_not_noticed(lit: Engine, protocol: str) -> None:
     with outside(lit, protocol=protocol) as (client, bridge):
@@ -53,6 +56,7 @@ def test_a_killed_daemon_is_not_noticed(lit: Engine, protocol: str) -> None:
         assert bridge.poll() is None
 
 
+@pytest.mark.alone
 def test_a_daemon_that_was_stopped_is_started_for_the_next_call(lit: Engine) -> None:
     with outside(lit) as (client, _):
         client.call("list_sessions")
@@ -61,6 +65,7 @@ def test_a_daemon_that_was_stopped_is_started_for_the_next_call(lit: Engine) -> 
         assert lit.daemon() != before
 
 
+@pytest.mark.alone
 def test_an_idle_bridge_starts_no_daemon(lit: Engine) -> None:
     """Whoever stops the daemon means it."""
     with outside(lit) as (client, bridge):
@@ -71,6 +76,7 @@ def test_an_idle_bridge_starts_no_daemon(lit: Engine) -> None:
         assert client.call("list_sessions")["sessions"] == []
 
 
+@pytest.mark.alone
 def test_a_wait_in_flight_goes_on_with_the_next_daemon(lit: Engine) -> None:
     with outside(lit) as (client, _):
         session = client.call("start_session", command=["cat"])["id"]
@@ -86,6 +92,7 @@ def has_chosen(lit: Engine) -> bool:
         return bool(db.execute("SELECT 1 FROM calls WHERE key LIKE '%/chosen'").fetchone())
 
 
+@pytest.mark.alone
 def test_a_wait_for_several_means_the_same_ones_after_a_break(lit: Engine) -> None:
     """What has ended matches no more, and the next daemon must not wait for fewer, or find none."""
     with outside(lit) as (client, _):
@@ -164,6 +171,7 @@ def test_with_no_daemon_to_be_had_every_call_is_answered(lit: Engine) -> None:
         assert client.call("list_sessions")["sessions"] == []
 
 
+@pytest.mark.alone
 def test_a_call_that_a_lost_daemon_had_may_have_been_carried_out(lit: Engine) -> None:
     with outside(lit) as (client, _):
         session = client.call("start_session", command=["cat"])["id"]
@@ -180,6 +188,7 @@ def test_a_call_that_a_lost_daemon_had_may_have_been_carried_out(lit: Engine) ->
 # -- what must be said again
 
 
+@pytest.mark.alone
 def test_subscriptions_outlive_the_daemon(lit: Engine) -> None:
     with outside(lit) as (client, _):
         session = client.call("start_session", command=["cat"])["id"]
@@ -191,6 +200,7 @@ def test_subscriptions_outlive_the_daemon(lit: Engine) -> None:
         assert client.noticed(updated)[0]["uri"] == f"session://{session}/output"
 
 
+@pytest.mark.alone
 def test_subscriptions_come_back_without_a_call(lit: Engine) -> None:
     with outside(lit) as (client, _):
         session = client.call("start_session", command=["cat"])["id"]
@@ -200,6 +210,7 @@ def test_subscriptions_come_back_without_a_call(lit: Engine) -> None:
         assert wait_until(lambda: client.noticed("notifications/resources/updated"))
 
 
+@pytest.mark.alone
 def test_an_old_answer_is_no_answer_to_a_new_question(lit: Engine) -> None:
     """A person's yes to one daemon's question must not be taken by the next for its own, whatever their numbers are."""
     lit.start("cat", name="theirs")
@@ -252,6 +263,7 @@ def test_it_ends_with_its_client_though_others_hold_its_pipes(lit: Engine) -> No
             os.kill(holder, signal.SIGKILL)
 
 
+@pytest.mark.alone
 def test_what_was_asked_before_the_end_of_input_is_answered(lit: Engine) -> None:
     """As in `printf … | lamp mcp`."""
     lit.call("get_status")
@@ -268,6 +280,7 @@ def test_what_was_asked_before_the_end_of_input_is_answered(lit: Engine) -> None
     assert [json.loads(line)["id"] for line in ran.stdout.splitlines()] == [1, 2]
 
 
+@pytest.mark.alone
 def test_a_reader_that_went_away_ends_it(lit: Engine) -> None:
     lit.call("get_status")
     with subprocess.Popen(
@@ -368,6 +381,7 @@ def test_an_id_that_waits_is_not_used_twice(lit: Engine) -> None:
         assert json.loads(file.readline())["id"] == 7
 
 
+@pytest.mark.alone
 def test_what_no_bridge_says_leaves_no_trace(lit: Engine) -> None:
     for line in (b"! []\n", b"! 5\n", b"! {}\n", b"! {\n", b"\n", b"\xff\n"):
         sock, file = greeted(lit)
@@ -434,6 +448,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_else(lit: Engine) -> None:
 # -- many
 
 
+@pytest.mark.alone
 def test_fifty_bridges_at_once(lit: Engine) -> None:
     lit.call("get_status")
 

@@ -10,6 +10,8 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, RpcError, outside
 from lamplighter.testing.processes import wait_until
 
+pytestmark = pytest.mark.shared
+
 UPDATED = "notifications/resources/updated"
 
 
@@ -86,6 +88,7 @@ def test_no_more_is_told_after_unsubscribing(lit: Engine) -> None:
         assert client.noticed(UPDATED) == []
 
 
+@pytest.mark.alone
 def test_new_sessions_are_told_of(lit: Engine) -> None:
     lit.call("get_status")
     with outside(lit, protocol=MODERN) as (client, _):
@@ -94,6 +97,7 @@ def test_new_sessions_are_told_of(lit: Engine) -> None:
         assert wait_until(lambda: client.noticed("notifications/resources/list_changed"))
 
 
+@pytest.mark.alone
 def test_a_listen_stream_outlives_the_daemon(lit: Engine) -> None:
     session = lit.start("cat")["id"]
     with outside(lit, protocol=MODERN) as (client, _):

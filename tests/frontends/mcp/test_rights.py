@@ -24,6 +24,8 @@ from lamplighter.testing.mcp_client import (
 )
 from lamplighter.testing.processes import wait_until
 
+pytestmark = pytest.mark.shared
+
 FORM = {"form": {}}
 YES = {"action": "accept", "content": {"grant": True}}
 BOTH = pytest.mark.parametrize("protocol", [LEGACY, MODERN])
@@ -189,6 +191,7 @@ def test_an_agent_outside_is_known_though_it_hides_its_environment(lit: Engine, 
 # -- clients in no session
 
 
+@pytest.mark.alone
 @BOTH
 def test_a_client_ends_what_it_started_and_asks_for_the_rest(lit: Engine, protocol: str) -> None:
     with outside(lit, protocol=protocol) as (first, _), outside(lit, protocol=protocol) as (second, _):

@@ -28,6 +28,7 @@ from lamplighter.testing.mcp_client import (
 )
 from lamplighter.testing.processes import none_left, wait_until
 
+pytestmark = pytest.mark.shared
 CORE = [
     "start_session",
     "list_sessions",

@@ -21,3 +21,10 @@ def served_by_the_clock() -> Iterator[tuple[Engine, Clockwork]]:
     """One whose daemon goes by a clock that the test moves."""
     with engine(LAMPLIGHTER_HTTP_PORT="0", PYTHONPATH=FOLDER) as made:
         yield made, Clockwork(made.folder)
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Engine]:
+    """One for all cases of a module: what a case starts has a name of its own, or is ended by it."""
+    with engine(LAMPLIGHTER_HTTP_PORT="0") as made:
+        yield made

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -36,7 +37,8 @@ class Watch:
                 if isinstance(part, bytes):
                     self.data += part
                     if self.draws:
-                        self.say(type="drawn", bytes=len(part))
+                        with suppress(ConnectionClosed):  # from the other end, with more to read before that
+                            self.say(type="drawn", bytes=len(part))
                 else:
                     self.said.append(json.loads(part))
         except ConnectionClosed:

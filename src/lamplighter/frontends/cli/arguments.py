@@ -22,6 +22,7 @@ _METAVARS = {
     "session": "ID",
     "selection": "SELECTION",
     "apply": "PLAN",
+    "without": "ID",
     "approval": "REQUEST",
     "request": "REQUEST",
     "parent": "ID",

@@ -29,10 +29,12 @@ def cleanup(command: Command, arguments: Arguments, output: Output) -> int:
     client, request = Client(find_home()), arguments.request
     key = arguments.options.get("key") or new_key()
     if arguments.options.get("yes") and "apply" not in request:
-        plan = client.call(command.operation, request, f"{key}:plan")
+        kept = {"without": request["without"]} if "without" in request else {}
+        wanted = {name: value for name, value in request.items() if name not in kept}
+        plan = client.call(command.operation, wanted, f"{key}:plan")
         if not output.as_json:
             output.blocks(left_out(plan))
-        request = {"apply": plan["plan"]}
+        request = {"apply": plan["plan"], **kept}
     if "apply" in request:
         return _apply(client, command, request, key, output)
     present(command.name, client.call(command.operation, request, key), output)

@@ -47,6 +47,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "cleanup": (
         "lamp cleanup",
         "lamp cleanup --apply plan-1f3a9c02",
+        "lamp cleanup --apply plan-1f3a9c02 --without 01jc7x4v",
         "lamp cleanup idle,kind:cron --older-than 8h",
         "lamp cleanup --yes --reason 'nightly cleanup'",
         "lamp cleanup --leaks",

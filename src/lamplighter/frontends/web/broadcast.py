@@ -198,8 +198,8 @@ class Watcher:
         self.stale = self.skipped = False
         picture = await self.broadcast.picture(whole=before < 0)
         self.position = picture.offset
-        if was_skipped:
-            yield {"type": "skipped", "bytes": max(0, picture.offset - before)}
+        if was_skipped and picture.offset > before:
+            yield {"type": "skipped", "bytes": picture.offset - before}
         yield {"type": "screen", "rows": picture.rows, "cols": picture.cols, "whole": before < 0}
         data = picture.data if before < 0 else _AFRESH + picture.data
         self._undrawn += len(data)

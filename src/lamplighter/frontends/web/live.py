@@ -79,7 +79,12 @@ class Board:
         while True:
             news = self.app.fleet.news
             began = loop.time()
-            await self._tell_all()
+            try:
+                await self._tell_all()
+            except LampError as error:  # a word of the selection names nobody, or nobody any more
+                await self._tell("error", to_json(error.document()))
+                await self.stream.end()
+                return
             # Each page takes its share of the daemon and no more.
             pause = max(_PAUSE_SECONDS, (loop.time() - began) / _SHARE)
             with suppress(TimeoutError):

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.fixtures import engine_for
 from lamplighter.testing.mcp_client import McpClient, outside
 from lamplighter.testing.processes import alive, inspect, wait_until
 from lamplighter.testing.tmux import Tmux, tmux_of
 
 
 @pytest.fixture
-def lit() -> Iterator[Engine]:
-    with engine(SHELL="/bin/sh", PS1="$ ", ENV="", HISTFILE="") as made:
+def lit(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with engine_for(request, SHELL="/bin/sh", PS1="$ ", ENV="", HISTFILE="") as made:
         yield made
 
 

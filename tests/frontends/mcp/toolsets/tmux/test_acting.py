@@ -18,6 +18,8 @@ from lamplighter.testing.mcp_client import MODERN, Inhabitant, McpClient, ToolEr
 from lamplighter.testing.processes import alive, marked, none_left, wait_until
 from lamplighter.testing.tmux import Tmux
 
+pytestmark = pytest.mark.shared
+
 READER = """
 import os, sys, tty
 tty.setraw(0)
@@ -71,6 +73,7 @@ def shows(client: McpClient, name: str, text: str) -> bool:
 # -- new_session
 
 
+@pytest.mark.alone
 def test_a_session_with_a_shell(lit: Engine, client: McpClient, tmux: Tmux) -> None:
     made = client.call("new_session", name="work", cwd="/usr")
     assert {key: made[key] for key in ("name", "cwd", "command", "status")} == {
@@ -93,6 +96,7 @@ def test_a_session_with_a_shell(lit: Engine, client: McpClient, tmux: Tmux) -> N
     assert said(client, "kill_session", name="work") == 'session "work" does not exist'
 
 
+@pytest.mark.alone
 def test_a_command_and_what_became_of_it(client: McpClient, tmux: Tmux) -> None:
     assert client.call("new_session", name="slow", command="sleep 1000")["status"] == "running"
     failed = client.call("new_session", name="failed", command="echo why not; (exit 3)")
@@ -107,6 +111,7 @@ def test_a_command_and_what_became_of_it(client: McpClient, tmux: Tmux) -> None:
     assert sorted(tmux.sessions()) == ["failed", "odd", "slow"]
 
 
+@pytest.mark.alone
 def test_what_cannot_be_made_leaves_nothing(lit: Engine, client: McpClient, tmux: Tmux) -> None:
     assert "no folder '/no/such'" in said(client, "new_session", name="work", cwd="/no/such")
     assert "folder" in said(client, "new_session", name="work", cwd="relative")
@@ -138,6 +143,7 @@ def test_a_name_of_another_kind_of_session_is_free(lit: Engine, client: McpClien
     assert lit.show(other)["state"] == "running"
 
 
+@pytest.mark.alone
 def test_two_at_once_are_one_winner(lit: Engine, tmux: Tmux) -> None:
     with outside(lit, tools="tmux") as (first, _), outside(lit, tools="tmux", protocol=MODERN) as (second, _):
         for number in range(3):
@@ -317,6 +323,7 @@ def test_adopted_ones_and_moved_panes(lit: Engine, client: McpClient, tmux: Tmux
 # -- a daemon that is lost
 
 
+@pytest.mark.alone
 def test_a_kill_goes_on_without_the_daemon(lit: Engine, client: McpClient, tmux: Tmux, mark: str) -> None:
     escapees = " ".join([sys.executable, ESCAPEES, "deaf", "nohup", "--mark", mark])
     client.call("new_session", name="work", command=escapees)
@@ -330,6 +337,7 @@ def test_a_kill_goes_on_without_the_daemon(lit: Engine, client: McpClient, tmux:
     assert tmux.sessions() == []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("hand", [False, True])
 def test_a_kill_that_is_over_when_it_is_asked_again(lit: Engine, tmux: Tmux, hand: bool) -> None:
     """The session is gone from tmux by then, and what was begun is still known by its key."""
@@ -349,8 +357,12 @@ def test_a_kill_that_is_over_when_it_is_asked_again(lit: Engine, tmux: Tmux, han
     assert [event["action"] for event in lit.events()].count("kill") == 1
 
 
-def test_the_daemon_killed_at_any_moment(lit: Engine, client: McpClient, tmux: Tmux, chance: random.Random) -> None:
-    for number in range(4):
+@pytest.mark.alone
+@pytest.mark.parametrize("rounds", [1, pytest.param(4, marks=pytest.mark.deep)])
+def test_the_daemon_killed_at_any_moment(
+    lit: Engine, client: McpClient, tmux: Tmux, chance: random.Random, rounds: int
+) -> None:
+    for number in range(rounds):
         name = f"work-{number}"
         for tool, given in (("new_session", {"command": "cat"}), ("send_keys", {"keys": "once"}), ("kill_session", {})):
             lit.call("get_status")  # the one before may just have been killed
@@ -370,7 +382,7 @@ def test_the_daemon_killed_at_any_moment(lit: Engine, client: McpClient, tmux: T
                 assert client.call("capture_pane", name=name)["text"].split().count("once") <= 2  # its echo, and cat's
         assert tmux.sessions() == []
     started = [event for event in lit.events() if event["action"] == "start"]
-    assert len(started) == 4
+    assert len(started) == rounds
 
 
 def test_the_inhabitants_fixture_knows_this_toolset(lit: Engine) -> None:

@@ -14,6 +14,8 @@ from lamplighter.testing.processes import marked, none_left, wait_until
 from lamplighter.testing.tmux import Tmux, tmux_of
 from lamplighter.testing.web import web
 
+pytestmark = pytest.mark.shared
+
 FORM = {"form": {}}
 YES = {"action": "accept", "content": {"grant": True}}
 NO = {"action": "decline"}

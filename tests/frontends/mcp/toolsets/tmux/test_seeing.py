@@ -20,6 +20,8 @@ from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, ToolError,
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.tmux import Tmux
 
+pytestmark = pytest.mark.shared
+
 NAMED: dict[str, dict[str, Any]] = {
     "has_session": {},
     "list_windows": {},
@@ -180,6 +182,7 @@ def test_without_tmux_that_is_said_first() -> None:
                 assert refusal(client, tool, **arguments).startswith("tmux is not installed")
 
 
+@pytest.mark.alone
 def test_a_server_that_goes_away(lit: Engine, client: McpClient, tmux: Tmux) -> None:
     tmux.new("hand", "cat")
     assert client.call("new_session", name="work", command="cat")["status"] == "running"

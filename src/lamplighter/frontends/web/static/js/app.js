@@ -99,6 +99,7 @@ function App() {
   const { path, query } = route.value;
   const name = here();
   const View = name === "sessions" && path[1] ? Session : VIEWS[name].View;
+  document.body.dataset.view = View === Session ? "session" : name; // a view's own style is for it alone
   return html`
     <a class="skip" href="#main">Skip to the content</a>
     <${Navigation} />

@@ -1,5 +1,8 @@
 // Figures and times as people read them.
 
+// Made once: to make one takes longer than to use it on a whole page.
+const NUMBERS = new Intl.NumberFormat("en");
+const MOMENTS = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 export function bytes(count) {
@@ -29,7 +32,10 @@ export const since = (moment, now = Date.now()) => (moment ? (now - Date.parse(m
 
 export const ago = (moment, now = Date.now()) => (moment ? `${duration(since(moment, now))} ago` : "never");
 
-export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+/** 12,345 */
+export const grouped = (number) => (number < 1000 ? String(number) : NUMBERS.format(number));
+
+export const count = (number, one, many = `${one}s`) => `${grouped(number)} ${number === 1 ? one : many}`;
 
 export const short = (number) =>
   number < 1000 ? String(number) : number < 1e6 ? `${(number / 1e3).toFixed(number < 1e4 ? 1 : 0)}k` : `${(number / 1e6).toFixed(1)}M`;
@@ -38,7 +44,7 @@ export const clock = (moment) => new Date(moment).toLocaleTimeString("en-GB", { 
 
 export const day = (moment) => new Date(moment).toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "short" });
 
-export const full = (moment) => (moment ? new Date(moment).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }) : "");
+export const full = (moment) => (moment ? MOMENTS.format(new Date(moment)) : "");
 
 /** A command as a person would type it. */
 export const commandLine = (words) => words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");

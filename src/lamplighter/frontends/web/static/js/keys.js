@@ -14,8 +14,11 @@ export function addKeys(bindings) {
 /** All that is known now, for the help. */
 export const everyKey = () => layers.flat().filter((binding) => binding.does);
 
+// A terminal that is only watched takes no keys, though a click gives it the focus.
 const typing = (target) =>
-  target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || Boolean(target.closest?.(".xterm"));
+  target.closest?.(".xterm")
+    ? Boolean(target.closest(".held"))
+    : target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -60,6 +60,7 @@ async function follow(signal) {
         if (signal.aborted) return;
         tries = 0;
         listen();
+        if (event === "error") throw new LampError(data);
         take(event, data);
       }
     } catch (error) {

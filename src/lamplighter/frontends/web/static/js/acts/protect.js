@@ -1,4 +1,35 @@
-import { openDialog } from "../parts/dialog.js";
-import { Help } from "../parts/help.js";
+// Protecting a session, and no longer: what that means first. It can be taken back at any time.
 
-export const protectSession = (row) => openDialog(Help, { row });
+import { html, useState } from "../../vendor/preact.js";
+import { call } from "../api.js";
+import { openDialog } from "../parts/dialog.js";
+import { say, sayError } from "../parts/toast.js";
+
+export const protectSession = (row) => openDialog(Protect, { row });
+
+function Protect({ row, close }) {
+  const [busy, setBusy] = useState(false);
+  const off = row.protected;
+  const act = async () => {
+    setBusy(true);
+    try {
+      await call("protect_session", { session: row.id, off });
+      say(off ? `${row.name} is not protected any more` : `${row.name} is protected`);
+      close();
+    } catch (error) {
+      sayError(error);
+      setBusy(false);
+    }
+  };
+  return html`
+    <header><h2 id="dialog-title">${off ? `Take the protection of ${row.name} away?` : `Protect ${row.name}?`}</h2></header>
+    <div class="body">
+      <p>${off ? "Cleanups, its limits and agents that may can end it again." : "No cleanup, no limit and no agent may end it then, only you by name."}</p>
+      <p class="muted">Nothing of it is touched, and it can be taken back at any time.</p>
+    </div>
+    <footer>
+      <button onClick=${close}>Cancel</button>
+      <button class="main" autofocus disabled=${busy} onClick=${act}>${off ? "Unprotect" : "Protect"}</button>
+    </footer>
+  `;
+}

@@ -1,7 +1,91 @@
-import { html, useEffect } from "../../vendor/preact.js";
-import { want } from "../live.js";
+// Every session: the sums, the search, the list, what was made by hand in tmux, and the keys that move in it.
+
+import { html, useEffect, useLayoutEffect, useSignalEffect } from "../../vendor/preact.js";
+import { startSession } from "../acts/start.js";
+import { bytes, grouped } from "../format.js";
+import { addKeys } from "../keys.js";
+import { byHand, problem, sessions, want } from "../live.js";
+import { Empty, Waiting } from "../parts/empty.js";
+import { ask, asked } from "./sessions/choice.js";
+import { Bar } from "./sessions/bar.js";
+import { ByHand } from "./sessions/byhand.js";
+import { bindings } from "./sessions/keys.js";
+import { List } from "./sessions/list.js";
+import { feel } from "./sessions/pulse.js";
+import { Search } from "./sessions/search.js";
+import { behind, counts, found, known, lines } from "./sessions/shown.js";
+
+let scrolled = 0;
 
 export function Sessions() {
-  useEffect(() => want({}), []);
-  return html`<h1>Sessions</h1>`;
+  useSignalEffect(() => {
+    const { selection, all } = asked.value;
+    want({ sessions: selection, ...(all && { all: "1" }) });
+  });
+  useSignalEffect(() => {
+    if (sessions.value) feel(sessions.value);
+  });
+  useEffect(() => addKeys(bindings), []);
+  useLayoutEffect(() => {
+    scrollTo(0, scrolled);
+    return () => (scrolled = scrollY);
+  }, []);
+  return html`
+    <div class="head">
+      <h1>Sessions</h1>
+      <div class="row">
+        <div class="segmented" role="group" aria-label="Show as">
+          <${Way} name="table" title="Table" /><${Way} name="tree" title="Tree" />
+        </div>
+        <button class="main" onClick=${() => startSession()}>Start a session</button>
+      </div>
+    </div>
+    <${Sums} />
+    <${Search} />
+    <${Shown} />
+    <${ByHand} />
+    <${Bar} />
+  `;
+}
+
+const Way = ({ name, title }) =>
+  html`<button aria-pressed=${String(asked.value.view === name)} onClick=${() => ask({ view: name })}>${title}</button>`;
+
+function Sums() {
+  const alive = found.value.filter((row) => row.state !== "ended");
+  const sum = (field) => alive.reduce((total, row) => total + row[field], 0);
+  const waiting = counts.value.waiting ?? 0;
+  const figure = (title, value, more = "") => html`<div class=${`sum ${more}`}><dt>${title}</dt><dd class="number">${value}</dd></div>`;
+  return html`
+    <dl class="panel sums">
+      ${figure("alive", grouped(alive.length))} ${figure("processes", grouped(sum("processes")))}
+      ${figure("memory", bytes(sum("memory")))} ${figure("waiting for you", grouped(waiting), waiting ? "warm" : "")}
+    </dl>
+  `;
+}
+
+function Shown() {
+  if (!known.value) return problem.value ? null : html`<${Waiting} />`;
+  if (lines.value.length) return html`<${List} />`;
+  if (behind.value) return problem.value ? null : html`<${Waiting} />`;
+  const { text, show, all } = asked.value;
+  if (text || show) {
+    return html`
+      <div class="panel">
+        <${Empty} title=${show && !text ? `Nothing is ${show}` : "No session matches"}>
+          ${text && `Nothing that ${all ? "is known" : "runs"} here matches “${text}”${show ? ` and is ${show}` : ""}. `}
+          <button onClick=${() => ask({ selection: "", show: "" })}>Show all</button>
+          ${!all && html` <button onClick=${() => ask({ all: "1" })}>Look among the ended too</button>`}
+        <//>
+      </div>
+    `;
+  }
+  return html`
+    <div class="panel">
+      <${Empty} title="Nothing runs" command="lamp start --agent claude">
+        Start an agent or any command here, or in a shell. ${byHand.value.length > 0 && "What tmux holds by hand can be adopted below. "}
+        Sessions that others start show up by themselves.
+      <//>
+    </div>
+  `;
 }

@@ -1,0 +1,51 @@
+// A request in words. Knows what each operation would do, and nothing of how that is drawn.
+
+import { bytes, count } from "../../format.js";
+import { isActive } from "../../parts/verdict.js";
+
+const ACTS = {
+  send_input: "send to",
+  end_session: "end",
+  kill_session: "kill",
+  use_tool: "use a tool in",
+  type_in_tmux: "type into",
+  kill_tmux: "kill",
+};
+const ENDS = ["end_session", "kill_session", "kill_tmux"];
+
+export const isEnd = ({ operation }) => ENDS.includes(operation);
+
+export const actOf = ({ operation }) => ACTS[operation] ?? operation;
+
+export const askerOf = ({ asker, caller }) => asker?.name ?? caller;
+
+/** The session; one of tmux that was made by hand is none of ours, and is called as tmux calls it. */
+export const targetOf = ({ target, arguments: given }) =>
+  target?.name ?? (given?.name ? `tmux session ${given.name}, made by hand` : "a session that is gone");
+
+export const sentence = (request, granted) => `${askerOf(request)} may ${granted ? "" : "not "}${actOf(request)} ${targetOf(request)}`;
+
+/** Whether the grant alone is a deliberate enough act: not when it ends what works, or what nobody can say that of. */
+export function warning(request) {
+  const { operation, target } = request;
+  if (!ENDS.includes(operation)) return "";
+  if (!target) return operation === "kill_tmux" ? "Grant: this ends a tmux session made by hand" : "";
+  if (!isActive(target)) return "";
+  return target.attached > 0 ? "Grant: this ends a session that people are at" : `Grant: this ends a ${ADJECTIVES[target.verdict] ?? "living"} session`;
+}
+const ADJECTIVES = { working: "working", waiting: "waiting", unknown: "living" };
+
+/** What happens once it is used, and what is lost by that. */
+export function consequence({ operation, target, arguments: given }) {
+  if (operation === "use_tool") return "The agent goes on, and does what it asked for.";
+  if (operation === "kill_tmux") return "Everything in its panes ends; what is not saved there is lost.";
+  if (!ENDS.includes(operation)) return "It is typed there as if somebody sat at it.";
+  if (!target || target.state === "ended") return "There is nothing left to end.";
+  const held = `It ends ${count(target.processes, "process", "processes")} and frees ${bytes(target.memory)}`;
+  const lost = operation === "end_session" ? "it is asked to leave first, and what it does not save is lost" : "what it has not saved is lost";
+  const tame = operation === "kill_session" && !given?.force && isActive(target) ? "; asked without force, so it is refused while the session is active" : "";
+  return `${held}; ${lost}${tame}.`;
+}
+
+/** An argument's value as it was given. */
+export const valueOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));

@@ -1,0 +1,64 @@
+// A text for a session, or a key: typed there as by a person. Enter sends, Shift and Enter begin a new line.
+
+import { html, useRef, useState } from "../../../vendor/preact.js";
+import { call, newKey } from "../../api.js";
+import { sayError } from "../../parts/toast.js";
+
+const KEYS = [
+  ["C-c", "Ctrl C"], ["Escape", "Esc"], ["Enter", "Enter"], ["Tab", "Tab"], ["Up", "↑"], ["Down", "↓"], ["C-d", "Ctrl D"],
+];
+const SPOKEN = { Up: "Up", Down: "Down" };
+
+export function Composer({ session, focused = false, onSent = () => {} }) {
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const field = useRef(null);
+  const attempt = useRef(null); // the same text once more, after an error, is the same call: nothing is typed twice
+  const send = async (words, keys) => {
+    if (busy || (!keys && !words)) return;
+    const asked = JSON.stringify([words, keys]);
+    if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
+    setBusy(true);
+    try {
+      await call("send_input", { session: session.id, text: words, keys }, { key: attempt.current.key });
+      attempt.current = null;
+      if (!keys) setText("");
+      onSent(words);
+    } catch (error) {
+      // Only an answer that may never have come is asked for again; a refusal is over.
+      if (!["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code)) attempt.current = null;
+      sayError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const press = (event) => {
+    if (event.key === "Escape") return void field.current.blur();
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send(text, false);
+  };
+  const speaks = session.driver === "acp";
+  return html`
+    <form class="composer" onSubmit=${(event) => (event.preventDefault(), send(text, false))}>
+      <div class="line">
+        <textarea ref=${field} id="composer" rows="1" autofocus=${focused} value=${text} aria-label=${`Text for ${session.name}`}
+          placeholder=${speaks ? "Say something" : "Type a line for the session"} onInput=${(event) => setText(event.target.value)}
+          onKeyDown=${press}></textarea>
+        <button type="submit" disabled=${busy || !text}>Send</button>
+      </div>
+      ${session.driver !== "headless" && !speaks && html`<${Keys} send=${send} busy=${busy} />`}
+    </form>
+  `;
+}
+
+const Keys = ({ send, busy }) => html`
+  <div class="row keyrow" role="group" aria-label="Send a key">
+    <span class="muted">Keys</span>
+    ${KEYS.map(
+      ([key, words]) => html`
+        <button key=${key} type="button" class="key" disabled=${busy} aria-label=${`Send ${SPOKEN[key] ?? words}`} onClick=${() => send(key, true)}>${words}</button>
+      `,
+    )}
+  </div>
+`;
