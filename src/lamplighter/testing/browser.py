@@ -126,8 +126,9 @@ class Visits:
 @contextmanager
 def chromium() -> Generator[Browser]:
     """A headless Chromium with a home of its own; none of its processes is left afterwards."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=_MILLISECONDS)  # five seconds are not enough for a machine that has much to do
     program = shutil.which("chromium")
     assert program, "Chromium is missing: ./test installs it, or run: sudo apt-get install chromium"
     with tempfile.TemporaryDirectory(prefix="lamp-chromium-", ignore_cleanup_errors=True) as home:
