@@ -54,7 +54,13 @@ class Line:
         future: asyncio.Future[tuple[dict[str, Any], list[int]]] = self._loop.create_future()
         self._waiting[number] = future
         self._send({"op": operation, "n": number, **fields}, descriptors)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                for descriptor in future.result()[1]:  # it came for somebody who had just left
+                    os.close(descriptor)
+            raise
 
     async def type(self, data: bytes, by: str, key: str) -> dict[str, Any]:
         """Have the shim type this; answered when the session has taken it."""

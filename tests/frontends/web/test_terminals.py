@@ -92,6 +92,16 @@ def test_who_leaves_gives_the_keyboard_back(served: Engine) -> None:
         assert Watch(terminal).hears(lambda one: one["type"] == "screen" and one["cols"] == 100)
 
 
+def test_who_leaves_while_it_is_taken_leaves_nobody_behind(served: Engine) -> None:
+    mine, session = page(served), served.start("cat")["id"]
+    for number in range(20):
+        with mine.terminal(session) as terminal:
+            terminal.send(json.dumps({"type": "take", "rows": 30 + number, "cols": 100}))
+            if number % 2:
+                assert wait_until(lambda: served.show(session)["attached"] == 1)
+        assert wait_until(lambda: served.show(session)["attached"] == 0, 20), number
+
+
 def test_what_scrolled_away_is_there_and_the_rest_goes_on(served: Engine) -> None:
     mine = page(served)
     session = served.start("sh", "-c", "seq 1 300; read line; seq 301 400; sleep 300")["id"]

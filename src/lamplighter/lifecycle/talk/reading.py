@@ -9,9 +9,9 @@ import asyncio
 import base64
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from lamplighter.domain.session import Session
 from lamplighter.holder.log_reader import LogReader
@@ -20,6 +20,8 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.replay import cast, keyframes
 from lamplighter.replay.screen import Screen
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _SCREENS = 64
 _READERS = 256
 _CAST_PAGE = 1 << 20
@@ -57,11 +59,11 @@ class Reading:
         """A page of text. A character that is not all there yet is left for the next page."""
         desk = self._desk(session)
         ended = not session.alive
-        async with desk.lock:
-            if lines is None and limit <= _SMALL:
+        if lines is None and limit <= _SMALL:
+            async with desk.lock:
                 page = _page(desk.reader, lines, since, limit, ended)
-            else:
-                page = await asyncio.to_thread(_page, desk.reader, lines, since, limit, ended)
+        else:
+            page = await self._in_turn(desk, _page, desk.reader, lines, since, limit, ended)
         return {"id": session.id, "mode": "output", **page}
 
     async def raw(self, session: Session, cursor: int, limit: int = 1 << 20) -> tuple[bytes, int]:
@@ -92,22 +94,18 @@ class Reading:
     ) -> dict[str, Any]:
         """With `modes`: whether the terminal is in each of these, by the numbers of DEC's private modes."""
         desk = self._desk(session)
-        async with desk.lock:
-            shown = await asyncio.to_thread(self._screen, session, desk, mode, lines)
-            told = {"modes": {number: desk.screen.mode(number) for number in modes}} if modes and desk.screen else {}
-        return {"id": session.id, "mode": mode, **shown, **told}
+        shown = await self._in_turn(desk, self._screen, session, desk, mode, lines, modes)
+        return {"id": session.id, "mode": mode, **shown}
 
     async def drawn(self, session: Session, offset: int) -> bytes:
         """Bytes that draw the screen as it stood at an offset; for a headless session its last lines."""
         desk = self._desk(session)
-        async with desk.lock:
-            return await asyncio.to_thread(self._drawn, session, desk, offset)
+        return await self._in_turn(desk, self._drawn, session, desk, offset)
 
     async def picture(self, session: Session, history: int) -> Picture:
         """The screen as it is by the log, with `history` rows before it; for a headless session its last lines."""
         desk = self._desk(session)
-        async with desk.lock:
-            return await asyncio.to_thread(self._picture, session, desk, history)
+        return await self._in_turn(desk, self._picture, session, desk, history)
 
     async def keep_keyframe(self, session: Session) -> None:
         """A segment was filled: write down the screen, so that it can be rebuilt when that segment is gone."""
@@ -115,28 +113,47 @@ class Reading:
         if session.piped or desk.framing:  # one that waits for its turn will do for this segment too
             return
         desk.framing = True
-        async with desk.lock:
-            desk.framing = False
-            await asyncio.to_thread(self._keep_keyframe, session, desk)
+        await self._in_turn(desk, self._keep_keyframe, session, desk)
 
     async def replies(self, session: Session, begin: int, end: int) -> bytes:
         """What a terminal would answer to what was asked of it between two offsets."""
         desk = self._desk(session)
-        async with desk.lock:
-            return await asyncio.to_thread(self._replies, session, desk, begin, end)
+        return await self._in_turn(desk, self._replies, session, desk, begin, end)
 
     def forget(self, session: str) -> None:
         desk = self._desks.pop(session, None)
         if desk is not None:
             _close(desk)
 
+    async def _in_turn(self, desk: _Desk, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """In a thread. Who asked may leave: the thread goes on, and until it is done it is still its turn."""
+
+        async def turn() -> T:
+            async with desk.lock:
+                return await asyncio.to_thread(work, *args, **kwargs)
+
+        turning = asyncio.ensure_future(turn())
+        turning.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(turning)
+
     # -- in a thread
 
-    def _screen(self, session: Session, desk: _Desk, mode: str, lines: int | None) -> dict[str, Any]:
+    def _screen(
+        self, session: Session, desk: _Desk, mode: str, lines: int | None, modes: tuple[int, ...]
+    ) -> dict[str, Any]:
         screen = self._screen_of(session, desk)
         offset = self._catch_up(session, screen)
         rows, cols = screen.size
-        facts = {"cursor": offset, "more": False, "lost": 0, "exact": screen.exact, "rows": rows, "cols": cols}
+        facts: dict[str, Any] = {
+            "cursor": offset,
+            "more": False,
+            "lost": 0,
+            "exact": screen.exact,
+            "rows": rows,
+            "cols": cols,
+        }
+        if modes:
+            facts["modes"] = {number: screen.mode(number) for number in modes}
         if mode == "vt":
             return {**facts, "text": "", "base64": base64.b64encode(screen.vt()).decode()}
         shown = "\n".join(screen.text(lines))
@@ -168,6 +185,7 @@ class Reading:
         return screen.advance_to(max(meter.offset, screen.offset) if meter and session.alive else None)
 
     def _keep_keyframe(self, session: Session, desk: _Desk) -> None:
+        desk.framing = False
         screen = self._screen_of(session, desk)
         self._catch_up(session, screen)
         screen.replies()
