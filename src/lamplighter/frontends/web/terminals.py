@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
+import logging
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.domain.permission import Act
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lamplighter.app import App
     from lamplighter.domain.session import Session
 
+log = logging.getLogger(__name__)
 _PROTOCOL = "lamplighter"
 _LARGEST = 1000
 
@@ -49,15 +50,23 @@ class Terminals:
         hearing = asyncio.ensure_future(visit.hear(receive))
         try:
             await asyncio.wait((showing, hearing), return_when=asyncio.FIRST_COMPLETED)
-            if showing.done():
-                showing.result()
+            if showing.done() and showing.exception() is None:
                 await send({"type": "websocket.close", "code": 1000})
         finally:
-            for task in (showing, hearing):
-                task.cancel()
-                with suppress(asyncio.CancelledError, ConnectionError):
-                    await task
-            visit.leave()
+            await _stopped(visit, showing, hearing)
+
+
+async def _stopped(visit: _Visit, *tasks: asyncio.Task[None]) -> None:
+    """Both, before the visit leaves: one of them may be about to take the keyboard."""
+    for task in tasks:
+        task.cancel()
+    try:
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        visit.leave()
+    for end in ends:
+        if isinstance(end, Exception) and not isinstance(end, OSError):  # the page may be gone before it hears all
+            log.error("a terminal on the page failed", exc_info=end)
 
 
 class _Visit:
