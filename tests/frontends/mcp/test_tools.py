@@ -283,6 +283,21 @@ def test_what_takes_long_gives_signs_of_life(lit: Engine) -> None:
     assert client.noticed("notifications/progress")[0]["progressToken"] == 7
 
 
+def test_what_is_told_of_a_slow_cleanup_never_runs_backwards(lit: Engine, mark: str) -> None:
+    """First that it is still at it, then the steps: a client may count on more each time."""
+    deaf = f"trap '' TERM HUP; echo up; : {mark}; while :; do sleep 0.1; done"
+    with outside(lit) as (client, _):
+        for name in ("slow-1", "slow-2"):
+            session = client.call("start_session", command=["sh", "-c", deaf], name=name, headless=True)["id"]
+            client.call("wait_session", session=session, until="text=up", since=0)
+        plan = client.call("cleanup_sessions", selection="slow-*", force=True, grace="6s")["plan"]
+        client.raw("cleanup_sessions", {"apply": plan}, _meta={"progressToken": "here"})
+        told = [notice["progress"] for notice in client.noticed("notifications/progress")]
+    assert len(told) > 2, "a sign of life and two steps"
+    assert told == sorted(set(told))
+    assert none_left(mark)
+
+
 # -- one's own session
 
 

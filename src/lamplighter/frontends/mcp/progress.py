@@ -13,7 +13,8 @@ _SECONDS = 5.0
 
 @asynccontextmanager
 async def ticking(conversation: Conversation) -> AsyncGenerator[None]:
-    """The seconds, every few of them, until the call has steps of its own to tell: two ways of counting would run backwards."""
+    """A word every few seconds, until the call has steps of its own to tell. It counts for less than the first step, whenever
+    that comes: what is told must never run backwards."""
     plain = conversation.tell
     steps = False
 
@@ -23,12 +24,12 @@ async def ticking(conversation: Conversation) -> AsyncGenerator[None]:
         await plain(done, total, message)
 
     async def tick() -> None:
-        seconds = 0.0
+        ticks = 0
         while not steps:
             await asyncio.sleep(_SECONDS)
-            seconds += _SECONDS
+            ticks += 1
             if not steps:
-                await plain(seconds, None, f"still at it after {seconds:.0f} s")
+                await plain(ticks / (ticks + 1), None, f"still at it after {ticks * _SECONDS:.0f} s")
 
     conversation.tell = tell
     ticks = asyncio.ensure_future(tick())
