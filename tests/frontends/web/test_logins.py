@@ -210,7 +210,17 @@ def test_every_file_is_sent_safely(served: Engine) -> None:
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert anybody.ask("GET", path, if_none_match=reply.headers["etag"]).status == 304
         assert anybody.ask("HEAD", path).body == b""
-    for path in ("/js/../index.html", "/js/%2e%2e/index.html", "/index.html", "/static/", "/js", "//", "/js/none.js"):
+    assert re.search(r'src="/v/[0-9a-f]{16}/js/app.js"', anybody.ask("GET", "/").body.decode())
+    for path in (
+        "/js/app.js",
+        "/js/../index.html",
+        "/js/%2e%2e/index.html",
+        "/index.html",
+        "/static/",
+        "/js",
+        "//",
+        "/js/none.js",
+    ):
         assert anybody.ask("GET", path).status == 404
     index = anybody.ask("GET", "/").body.decode()
     assert not re.search(r"<script(?![^>]*\ssrc=)", index)

@@ -21,8 +21,6 @@ _TYPES = {
     "json": "application/json",
     "txt": "text/plain; charset=utf-8",
 }
-_STYLES = "<!-- styles -->"
-_MODULES = "<!-- modules -->"
 # No inline style either: our xterm.js has its own through the object model (scripts/vendor/build.mjs).
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -40,17 +38,20 @@ SAFE: list[tuple[bytes, bytes]] = [
 
 @dataclass(frozen=True, slots=True)
 class Asset:
+    """`lasting`: its path says which version it is, so a browser need not ask again."""
+
     data: bytes
     packed: bytes
     kind: str
     tag: bytes
+    lasting: bool
 
     def headers(self, *, packed: bool) -> list[tuple[bytes, bytes]]:
         found = [
             (b"content-type", self.kind.encode()),
             (b"content-length", str(len(self.packed if packed else self.data)).encode()),
             (b"etag", self.tag),
-            (b"cache-control", b"no-cache"),
+            (b"cache-control", b"public, max-age=31536000, immutable" if self.lasting else b"no-cache"),
             (b"vary", b"accept-encoding"),
             *SAFE,
         ]
@@ -59,24 +60,31 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """By path: `/`, `/style.css`, `/js/app.js`."""
+    """By path: `/` and the icon; the rest below `/v/HASH`, the hash that of all of them: modules name each other relatively."""
     found = dict(_walk(files("lamplighter.frontends.web") / "static", ""))
-    index = found.pop("/index.html").decode()
-    for mark, links in ((_STYLES, _style_links(found)), (_MODULES, _module_links(found))):
-        index = index.replace(mark, "\n".join(links))
-    return {path: _asset(path, data) for path, data in {**found, "/": index.encode()}.items()}
+    index, icon = found.pop("/index.html").decode(), found.pop("/icon.svg")
+    found["/style.css"] = _style({path: found.pop(path) for path in list(found) if path.endswith(".css")})
+    root = f"/v/{hashlib.sha256(b''.join(found[path] for path in sorted(found))).hexdigest()[:16]}"
+    for mark, links in _links(root, found).items():
+        index = index.replace(mark, links)
+    lasting = {f"{root}{path}": _asset(path, data, lasting=True) for path, data in found.items()}
+    return {**lasting, "/": _asset("/.html", index.encode()), "/icon.svg": _asset("/icon.svg", icon)}
 
 
-def _style_links(paths: Iterable[str]) -> list[str]:
-    """What all views are made of first: a view's own may change it."""
-    styles = sorted((path for path in paths if path.endswith(".css")), key=lambda path: ("base" not in path, path))
-    return [f'<link rel="stylesheet" href="{path}">' for path in styles]
+def _style(files: dict[str, bytes]) -> bytes:
+    """One file for a browser. What all views are made of comes first: a view's own may change it."""
+    return b"\n".join(files[path] for path in sorted(files, key=lambda path: ("base" not in path, path)))
 
 
-def _module_links(paths: Iterable[str]) -> list[str]:
-    """Named at once, so that a browser need not read one module to learn of the next. A terminal comes when one is looked at."""
+def _links(root: str, paths: Iterable[str]) -> dict[str, str]:
+    """All modules are named at once, so that a browser need not read one to learn of the next; but for a terminal, which comes
+    when one is looked at."""
     modules = sorted(path for path in paths if path.endswith(".js") and "xterm" not in path)
-    return [f'<link rel="modulepreload" href="{path}">' for path in modules]
+    return {
+        "<!-- style -->": f'<link rel="stylesheet" href="{root}/style.css">',
+        "<!-- modules -->": "\n".join(f'<link rel="modulepreload" href="{root}{path}">' for path in modules),
+        "<!-- script -->": f'<script type="module" src="{root}/js/app.js"></script>',
+    }
 
 
 def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
@@ -87,7 +95,6 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield f"{path}/{entry.name}", entry.read_bytes()
 
 
-def _asset(path: str, data: bytes) -> Asset:
-    kind = _TYPES["html" if path == "/" else path.rpartition(".")[2]]
+def _asset(path: str, data: bytes, *, lasting: bool = False) -> Asset:
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'.encode()
-    return Asset(data, gzip.compress(data, 9, mtime=0), kind, tag)
+    return Asset(data, gzip.compress(data, 9, mtime=0), _TYPES[path.rpartition(".")[2]], tag, lasting)
