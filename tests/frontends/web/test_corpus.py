@@ -50,7 +50,7 @@ NAMES = [
 ]
 # Elements that the page itself never makes, and links that do not stay on it.
 FOREIGN = """() => [
-    ...document.querySelectorAll("#app script, iframe, object, embed, [onerror], [onload], [onclick], b, i:not(:empty), font, base"),
+    ...document.querySelectorAll("#app script, iframe, object, embed, [onerror], [onload], [onclick], u, base"),
     ...[...document.querySelectorAll("img")].filter((one) => one.getAttribute("src") !== "/icon.svg"),
     ...[...document.querySelectorAll("[href], [src], [action]")]
         .filter((one) => !one.closest("head") && !/^(#\\/|#main|\\/icon.svg)/.test(one.getAttribute("href") ?? one.getAttribute("src") ?? "")),
@@ -76,10 +76,10 @@ def places(lit: Engine) -> Iterator[dict[str, str]]:
         label = [text[:100] for text in TEXTS if text.isprintable()]
         lit.start(*words, name=name, headless=True, label=label, project=name, cwd=str(folder))
     printing = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="printing")["id"]
-    ended = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="<b>ended</b>", project=NAMES[0])["id"]
+    ended = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="<u>ended</u>", project=NAMES[0])["id"]
     lit.call("wait_session", session=ended, until="text=__proto__", timeout="60s")
     _hand_over(lit, ended)
-    follower = lit.start("sleep", "600", name="<i>follower</i>", from_session=ended, project=NAMES[0])["id"]
+    follower = lit.start("sleep", "600", name="<u>follower</u>", from_session=ended, project=NAMES[0])["id"]
     spoken = lit.start(lit.python, acp_agent.__file__, "--home", str(lit.folder), acp=True, name="spoken")["id"]
     lit.call("send_input", session=spoken, text=f"say {LINE}")
     records = [{"content": text, "type": kind, "files": [TEXTS[1]]} for text in TEXTS for kind in ("note", "open_loop")]
@@ -143,7 +143,7 @@ def harmless(page: Page, place: str) -> None:
 def look(visit: Visit, place: str) -> None:
     page = visit.page
     page.evaluate("where => { location.hash = where }", place)
-    page.wait_for_function("() => !document.querySelector('main .waiting') && document.querySelector('main h1')")
+    page.wait_for_function("() => !document.querySelector('main .waiting[aria-busy]') && document.querySelector('main h1')")
     harmless(page, place)
 
 

@@ -181,28 +181,28 @@ def _lose_the_daemon(visit: Visit, made: Engine) -> None:
 
 
 @pytest.mark.parametrize("many", [150, pytest.param(1000, marks=pytest.mark.deep)])
-def test_many_sessions(many: int, page_of: PageOf) -> None:
+def test_many_sessions(many: int, served: Engine, page_of: PageOf) -> None:
     """Real ones: the list shows them, scrolls to the last, filters, and one that ends leaves by itself."""
     from playwright.sync_api import expect
 
     expect.set_options(timeout=60_000)
-    with engine(LAMPLIGHTER_HTTP_PORT="0") as made:
-        made.call("get_status")
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda n: made.start("sleep", "3000", name=f"many-{n:04}", headless=True), range(many)))
-        page = page_of(made).page
-        expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many + 1))
-        assert page.locator(".line").count() < 60
-        page.get_by_role("button", name="Session", exact=True).click()
-        page.keyboard.press("G")
-        expect(page.locator(".line.current a")).to_have_text(re.compile(f"many-(0000|{many - 1:04})"))
-        expect(page.locator(".line.current")).to_be_in_viewport(ratio=0.9)
-        page.locator("#search").fill("many-0077")
-        expect(page.locator(".line")).to_have_count(1)
-        made.call("kill_session", session="many-0077", force=True, grace="0s")
-        expect(page.locator(".line")).to_have_count(0)
-        page.get_by_role("button", name="Show all").click()
-        expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many))
-        plan = made.call("cleanup_sessions", selection="many-*", force=True)
-        made.call("cleanup_sessions", apply=plan["plan"], grace="0s")
-        expect(page.get_by_text("Nothing runs")).to_be_visible()
+    made = served
+    made.call("get_status")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: made.start("sleep", "3000", name=f"many-{n:04}", headless=True), range(many)))
+    page = page_of(made).page
+    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many + 1))
+    assert page.locator(".line").count() < 60
+    page.get_by_role("button", name="Session", exact=True).click()
+    page.keyboard.press("G")
+    expect(page.locator(".line.current a")).to_have_text(re.compile(f"many-(0000|{many - 1:04})"))
+    expect(page.locator(".line.current")).to_be_in_viewport(ratio=0.9)
+    page.locator("#search").fill("many-0077")
+    expect(page.locator(".line")).to_have_count(1)
+    made.call("kill_session", session="many-0077", force=True, grace="0s")
+    expect(page.locator(".line")).to_have_count(0)
+    page.get_by_role("button", name="Show all").click()
+    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many))
+    plan = made.call("cleanup_sessions", selection="many-*", force=True)
+    made.call("cleanup_sessions", apply=plan["plan"], grace="0s")
+    expect(page.get_by_text("Nothing runs")).to_be_visible()
