@@ -158,7 +158,9 @@ def _find(page: Page, made: Engine) -> None:
     records = [{"content": f"the {word} is kept in the cellar"} for word in ("lantern", "ladder")]
     made.call("store_records", project="house", records=records)
     step(page, "4", "Memory")
-    page.get_by_role("searchbox").or_(page.get_by_placeholder(re.compile("search", re.IGNORECASE))).first.fill("lanterns")
+    page.get_by_role("searchbox").or_(page.get_by_placeholder(re.compile("search", re.IGNORECASE))).first.fill(
+        "lanterns"
+    )
     expect(page.get_by_role("article")).to_have_count(1)
     expect(page.get_by_role("article")).to_contain_text("lantern")
 
