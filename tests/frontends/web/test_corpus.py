@@ -20,7 +20,7 @@ from lamplighter.testing.processes import wait_until
 from lamplighter.testing.tmux import tmux_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Dialog, Page
 
 pytestmark = pytest.mark.browser
 PageOf = Callable[..., Visit]
@@ -53,7 +53,8 @@ FOREIGN = """() => [
     ...document.querySelectorAll("#app script, iframe, object, embed, [onerror], [onload], [onclick], u, base"),
     ...[...document.querySelectorAll("img")].filter((one) => one.getAttribute("src") !== "/icon.svg"),
     ...[...document.querySelectorAll("[href], [src], [action]")]
-        .filter((one) => !one.closest("head") && !/^(#\\/|#main|\\/icon.svg)/.test(one.getAttribute("href") ?? one.getAttribute("src") ?? "")),
+        .filter((one) => !one.closest("head"))
+        .filter((one) => !/^(#\\/|#main|\\/icon.svg)/.test(one.getAttribute("href") ?? one.getAttribute("src") ?? "")),
 ].map((one) => one.outerHTML.slice(0, 200))"""
 WIDE = """() => document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".xterm"))
@@ -72,7 +73,7 @@ def places(lit: Engine) -> Iterator[dict[str, str]]:
     folder = lit.folder / "<img src=x onerror=window.pwned=1>"
     folder.mkdir()
     words = ["sh", "-c", "sleep 600", *TEXTS]
-    for number, name in enumerate(NAMES):
+    for name in NAMES:
         label = [text[:100] for text in TEXTS if text.isprintable()]
         lit.start(*words, name=name, headless=True, label=label, project=name, cwd=str(folder))
     printing = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="printing")["id"]
@@ -98,7 +99,7 @@ def places(lit: Engine) -> Iterator[dict[str, str]]:
 
 
 def _hand_over(lit: Engine, session: str) -> None:
-    many = {name: TEXTS for name in ("decisions", "open_loops", "warnings")}
+    many = dict.fromkeys(("decisions", "open_loops", "warnings"), TEXTS)
     more = {"checkpoint": TEXT, "next_session_focus": TEXT, "epitaph": LINE, "reason": LINE[:2000], **many}
     lit.call("end_session", session=session, grace="0s", succession_policy="successor_required", **more)
 
@@ -160,7 +161,12 @@ def test_every_view(lit: Engine, places: dict[str, str], page_of: PageOf, size: 
     visit = page_of(lit, viewport=size)
     visit.expects("Failed to load resource")  # what is not found is one, for the console
     dialogs: list[str] = []
-    visit.page.on("dialog", lambda opened: (dialogs.append(opened.message), opened.dismiss()))
+
+    def refuse(opened: Dialog) -> None:
+        dialogs.append(opened.message)
+        opened.dismiss()
+
+    visit.page.on("dialog", refuse)
     wide: dict[str, Any] = {}
     for place in where(places):
         look(visit, place)

@@ -190,8 +190,12 @@ def test_many_sessions(many: int, served: Engine, page_of: PageOf) -> None:
     expect.set_options(timeout=60_000)
     made = served
     made.call("get_status")
+
+    def start(number: int) -> None:
+        made.start("sleep", "3000", name=f"many-{number:04}", headless=True)
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: made.start("sleep", "3000", name=f"many-{n:04}", headless=True), range(many)))
+        list(pool.map(start, range(many)))
     page = page_of(made).page
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many + 1))
     assert page.locator(".line").count() < 60
