@@ -100,7 +100,13 @@ def places(lit: Engine) -> Iterator[dict[str, str]]:
 
 def _hand_over(lit: Engine, session: str) -> None:
     many = dict.fromkeys(("decisions", "open_loops", "warnings"), TEXTS)
-    more = {"checkpoint": TEXT, "next_session_focus": TEXT, "epitaph": LINE, "reason": LINE[:2000], **many}
+    more: dict[str, Any] = {
+        "checkpoint": TEXT,
+        "next_session_focus": TEXT,
+        "epitaph": LINE,
+        "reason": LINE[:2000],
+        **many,
+    }
     lit.call("end_session", session=session, grace="0s", succession_policy="successor_required", **more)
 
 
