@@ -172,10 +172,11 @@ def test_a_choice_that_changed_blocks_the_old_plan(calm: Engine, page_of: PageOf
 
 
 def test_an_apply_goes_on_through_the_death_of_the_daemon(calm: Engine, mark: str, page_of: PageOf) -> None:
-    deaf = f"trap '' TERM HUP; echo up; while :; do sleep 0.1; done; : {mark}"
+    deaf = f"trap '' TERM HUP; echo up; while :; do :; done; : {mark}"
     sessions = [calm.start("sh", "-c", deaf, name=f"deaf-{number}", headless=True)["id"] for number in range(2)]
     for session in sessions:
         calm.call("wait_session", session=session, until="text=up", timeout="20s")
+        assert wait_until(lambda session=session: calm.show(session)["verdict"] == "working")
     visit = page_of(calm)
     visit.expects("ERR_", "Failed to load resource")
     page = at(visit, "cleanup?selection=deaf-*")

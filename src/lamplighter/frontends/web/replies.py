@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from email.utils import formatdate
 from typing import Any
 
 from lamplighter.errors import Code, InputError
@@ -61,5 +62,6 @@ class Stream:
 
 
 async def _start(send: Send, status: int, kind: bytes, more: Headers) -> None:
-    headers = [(b"content-type", kind), (b"cache-control", b"no-store"), *SAFE, *more]
+    date = formatdate(usegmt=True).encode()  # the page may be on a machine whose clock goes otherwise
+    headers = [(b"content-type", kind), (b"cache-control", b"no-store"), (b"date", date), *SAFE, *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -1,6 +1,8 @@
 // The daemon over HTTP: calls, calls that answer in parts, live events, terminals. Knows no view.
 
-const PROOF = "lamplighter.proof";
+import { keep, kept } from "./storage.js";
+
+export const PROOF = "lamplighter.proof";
 const RETRY_MS = 400;
 const PATIENCE_MS = 12_000;
 
@@ -21,20 +23,33 @@ export const unreachable = () =>
     hint: "it starts with any command: lamp up",
   });
 
+/** Whether nobody knows what came of the call: asked again with the same key it is the same call, and nothing is done twice. */
+export const isUnsure = (error) => ["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code);
+
+let ahead = 0;
+/** The time by the daemon's clock: through a tunnel it may be another machine's, and what it says holds until a moment of its own. */
+export const now = () => Date.now() + ahead;
+
+/** What its answer says of its clock; to the second, so less than two mean nothing. */
+function compare(answer) {
+  const found = Date.parse(answer.headers.get("date") ?? "") - Date.now();
+  ahead = Math.abs(found) > 2000 ? found : 0;
+}
+
 const denials = new Set();
 /** Called when the login does not hold any more. */
 export const onDenied = (act) => denials.add(act);
 
-const headers = () => ({ "content-type": "application/json", "x-lamplighter-proof": localStorage.getItem(PROOF) ?? "" });
+const headers = () => ({ "content-type": "application/json", "x-lamplighter-proof": kept(PROOF) ?? "" });
 
-export const hasLogin = () => Boolean(localStorage.getItem(PROOF));
+export const hasLogin = () => Boolean(kept(PROOF));
 
 /** Trade the link that `lamp open` made for a login of this browser. */
 export async function login(link) {
   const answer = await fetch("/api/login", { method: "POST", headers: headers(), body: JSON.stringify({ link }) });
   const body = await answer.json();
   if (!answer.ok) throw new LampError(body.error);
-  localStorage.setItem(PROOF, body.proof);
+  keep(PROOF, body.proof);
 }
 
 export const newKey = () => {
@@ -77,7 +92,7 @@ export async function call(name, args = {}, { key = newKey(), signal } = {}) {
 /** One operation that tells how far it is: `onItem` for each part; its result at the end. */
 export async function callInParts(name, args, onItem, { key = newKey(), signal } = {}) {
   const answer = await post(name, args, key, signal, true);
-  for await (const line of lines(answer.body)) {
+  for await (const line of lines(answer.body, signal)) {
     if (!line.trim()) continue;
     const said = JSON.parse(line);
     if (said.error) refuse(answer.status, said.error);
@@ -87,7 +102,7 @@ export async function callInParts(name, args, onItem, { key = newKey(), signal }
   throw unreachable();
 }
 
-async function* lines(stream) {
+async function* lines(stream, signal) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
@@ -99,6 +114,8 @@ async function* lines(stream) {
       yield* found;
     }
     if (rest) yield rest;
+  } catch (error) {
+    throw signal?.aborted ? error : unreachable();
   } finally {
     reader.cancel().catch(() => {});
   }
@@ -111,8 +128,9 @@ export async function* events(query, signal) {
     const body = await answer.json().catch(() => ({ error: unreachable() }));
     refuse(answer.status, body.error);
   }
+  compare(answer);
   let event = "";
-  for await (const line of lines(answer.body)) {
+  for await (const line of lines(answer.body, signal)) {
     if (line.startsWith("event: ")) event = line.slice(7);
     else if (line.startsWith("data: ")) yield [event, JSON.parse(line.slice(6))];
     else if (line.startsWith(":")) yield ["here", null];
@@ -121,7 +139,7 @@ export async function* events(query, signal) {
 
 /** A WebSocket to a session's terminal; what is said on it is in frontends/web/terminals.py. */
 export function terminalSocket(session) {
-  const proof = localStorage.getItem(PROOF) ?? "";
+  const proof = kept(PROOF) ?? "";
   const socket = new WebSocket(`ws://${location.host}/api/terminal/${encodeURIComponent(session)}`, ["lamplighter", `proof.${proof}`]);
   socket.binaryType = "arraybuffer";
   return socket;

@@ -3,7 +3,7 @@
 import { html, render, useEffect, effect } from "../vendor/preact.js";
 import { hasLogin, login } from "./api.js";
 import { addKeys } from "./keys.js";
-import { connection, status } from "./live.js";
+import { admit, connection, status } from "./live.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { Help } from "./parts/help.js";
 import { Toasts, sayError } from "./parts/toast.js";
@@ -24,7 +24,7 @@ const VIEWS = {
   timeline: { title: "Timeline", key: "5", View: Timeline },
 };
 
-const here = () => (route.value.path[0] in VIEWS ? route.value.path[0] : "sessions");
+const here = () => (Object.hasOwn(VIEWS, route.value.path[0] ?? "") ? route.value.path[0] : "sessions");
 
 function Navigation() {
   const waiting = status.value?.approvals ?? 0;
@@ -119,19 +119,24 @@ effect(() => {
   document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Lamplighter`;
 });
 
-async function begin() {
+/** With a link in the address, also in that of a page that is open already: it is taken out of it at once. */
+async function enter() {
   const link = /^#login=(.+)$/.exec(location.hash)?.[1];
-  if (link) {
-    history.replaceState(null, "", "#/sessions");
-    route.value = { path: ["sessions"], query: {} };
-    try {
-      await login(link);
-      connection.value = "connecting";
-    } catch (error) {
-      if (!hasLogin()) connection.value = "denied";
-      sayError(error);
-    }
+  if (!link) return;
+  history.replaceState(null, "", "#/sessions");
+  route.value = { path: ["sessions"], query: {} };
+  try {
+    await login(link);
+    admit();
+  } catch (error) {
+    if (!hasLogin()) connection.value = "denied";
+    sayError(error);
   }
+}
+
+async function begin() {
+  await enter();
+  addEventListener("hashchange", enter);
   render(html`<${App} />`, document.getElementById("app"));
 }
 

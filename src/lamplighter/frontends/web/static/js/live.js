@@ -1,7 +1,7 @@
 // What the daemon tells by itself, as signals that views read: the connection, its state, the sessions, one session.
 
 import { signal, batch } from "../vendor/preact.js";
-import { call, events, hasLogin, LampError, onDenied } from "./api.js";
+import { call, events, hasLogin, LampError, onDenied, PROOF } from "./api.js";
 
 const HIDDEN_MS = 5000;
 const LOOK_MS = 15_000;
@@ -101,8 +101,16 @@ function change({ changed, gone, by_hand }) {
 
 onDenied(() => {
   running?.abort();
+  running = null;
   connection.value = "denied";
 });
+
+// Somebody has logged in, here or in another tab: this one goes on with it.
+export function admit() {
+  connection.value = "connecting";
+  restart();
+}
+addEventListener("storage", ({ key, newValue }) => key === PROOF && newValue && connection.value === "denied" && admit());
 
 // A browser has six connections to one address for all its tabs: a tab that nobody sees gives its own back, and only looks now
 // and then whether something waits for the operator.

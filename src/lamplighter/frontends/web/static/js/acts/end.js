@@ -3,7 +3,7 @@
 import { html } from "../../vendor/preact.js";
 import { openDialog } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
-import { Done, Going, Refused, useEnding } from "./ending.js";
+import { Done, Going, Over, Refused, useEnding } from "./ending.js";
 import { Consequences, useSubject } from "./subject.js";
 
 /** Cancel has the focus: what somebody meant to type into a terminal, Enter and all, ends nothing. */
@@ -24,6 +24,7 @@ function End({ row, close }) {
   const [session, problem] = useSubject(row, ending.phase === "asking");
   if (ending.phase === "going") return html`<${Going} row=${row} word="Ending" close=${close} />`;
   if (ending.phase === "done") return html`<${Done} result=${ending.result} close=${close} />`;
+  if (session?.ending && session.state === "ended") return html`<${Over} session=${session} close=${close} />`;
   const submit = (event) => {
     event.preventDefault();
     ending.go({ session: row.id, ...given(new FormData(event.target)) });
@@ -38,7 +39,7 @@ function End({ row, close }) {
     </form>
     <footer>
       <button onClick=${close} autofocus>Cancel</button>
-      <button class="danger" type="submit" form="end-form" disabled=${!session || session.state === "ended"}>End it</button>
+      <button class="danger" type="submit" form="end-form" disabled=${!session}>End it</button>
     </footer>
   `;
 }

@@ -1,7 +1,7 @@
 // How an end goes on and what came of it: shared by end and kill. Knows neither's questions.
 
 import { html, useState } from "../../vendor/preact.js";
-import { call, newKey } from "../api.js";
+import { call, isUnsure, newKey } from "../api.js";
 import { count } from "../format.js";
 import { Certificate } from "../parts/certificate.js";
 import { useSubject } from "./subject.js";
@@ -17,7 +17,7 @@ export function useEnding(operation) {
     try {
       setState({ phase: "done", result: await call(operation, args, { key: attempt.key }), error: null });
     } catch (error) {
-      if (!["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code)) attempt.asked = "";
+      if (!isUnsure(error)) attempt.asked = "";
       setState({ phase: "asking", result: null, error });
     }
   };
@@ -44,5 +44,11 @@ export const Done = ({ result, close }) => html`
   <div class="body"><${Certificate} certificate=${result.certificate} summary=${result.summary} /></div>
   <footer><button class="main" autofocus onClick=${close}>Done</button></footer>
 `;
+
+/** For one that has ended while the question stood: there is nothing left to ask. */
+export const Over = ({ session, close }) => {
+  const { how, certificate, summary } = session.ending;
+  return html`<${Done} result=${{ name: session.name, state: session.state, how, certificate, summary }} close=${close} />`;
+};
 
 export const Refused = ({ error }) => error && html`<p class="note bad" role="alert"><strong>${error.message}</strong> ${error.hint}</p>`;

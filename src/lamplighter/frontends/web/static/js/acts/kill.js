@@ -5,7 +5,7 @@ import { openDialog } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { isActive } from "../parts/verdict.js";
 import { endSession } from "./end.js";
-import { Done, Going, Refused, useEnding } from "./ending.js";
+import { Done, Going, Over, Refused, useEnding } from "./ending.js";
 import { Consequences, useSubject } from "./subject.js";
 
 export const killSession = (row) => openDialog(Kill, { row, wide: true, stays: true });
@@ -16,6 +16,7 @@ function Kill({ row, close }) {
   const [typed, setTyped] = useState("");
   if (ending.phase === "going") return html`<${Going} row=${row} word="Killing" close=${close} />`;
   if (ending.phase === "done") return html`<${Done} result=${ending.result} close=${close} />`;
+  if (session?.ending && session.state === "ended") return html`<${Over} session=${session} close=${close} />`;
   // What was active when somebody looked stays so for this dialog only as long as it is: the daemon looks once more itself.
   const active = session ? isActive(session) || ending.error?.code === "ACTIVE" : true;
   const meant = !active || [row.name, row.id].includes(typed.trim());
@@ -41,7 +42,7 @@ function Kill({ row, close }) {
       <button onClick=${() => endSession(row)}>End it politely instead</button>
       <span class="spring"></span>
       <button onClick=${close} autofocus=${!(session && active)}>Cancel</button>
-      <button class="danger" type="submit" form="kill-form" disabled=${!session || session.state === "ended" || !meant}>Kill it</button>
+      <button class="danger" type="submit" form="kill-form" disabled=${!session || !meant}>Kill it</button>
     </footer>
   `;
 }

@@ -1,7 +1,7 @@
 // Starting a session: what, where, how. What will run is asked of the daemon and shown before it runs.
 
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
-import { call } from "../api.js";
+import { call, isUnsure, newKey } from "../api.js";
 import { commandLine } from "../format.js";
 import { sessions, status } from "../live.js";
 import { openDialog } from "../parts/dialog.js";
@@ -77,6 +77,7 @@ function Start({ from, close }) {
   const [refused, setRefused] = useState(null);
   const [busy, setBusy] = useState(false);
   const sending = useRef(false);
+  const attempt = useRef(null); // the same once more, after an answer that never came, is the same call
   const { preview, error } = usePreview(form);
   const set = (changes) => {
     setRefused(null);
@@ -88,11 +89,15 @@ function Start({ from, close }) {
     sending.current = true;
     setBusy(true);
     try {
-      const started = await call("start_session", argumentsOf(form));
+      const args = argumentsOf(form);
+      const asked = JSON.stringify(args);
+      if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
+      const started = await call("start_session", args, { key: attempt.current.key });
       close();
       say(`${started.name} runs`, "good", started.note ?? "");
       go(["sessions", started.id]);
     } catch (problem) {
+      if (!isUnsure(problem)) attempt.current = null;
       setRefused(problem);
       setBusy(false);
     } finally {

@@ -1,13 +1,14 @@
 // Times that pass: one clock for all of them, and only their own text is drawn again.
 
 import { html, signal } from "../../vendor/preact.js";
+import { now as byTheDaemon } from "../api.js";
 import { ago, duration, full } from "../format.js";
 
 const BEAT_MS = 1000;
 
 /** The time now, in milliseconds; it moves once a second. */
-export const now = signal(Date.now());
-setInterval(() => (now.value = Date.now()), BEAT_MS);
+export const now = signal(byTheDaemon());
+setInterval(() => (now.value = byTheDaemon()), BEAT_MS);
 
 /** "5m ago", with the moment itself on hover. */
 export const Ago = ({ at }) => html`<time datetime=${at} title=${full(at)}>${ago(at, Math.max(now.value, Date.parse(at)))}</time>`;

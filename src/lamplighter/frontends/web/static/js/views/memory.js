@@ -25,7 +25,7 @@ const ORDER = Object.keys(TABS);
 export function Memory({ id, rest, query }) {
   useEffect(() => want({}), []);
   const { error, again } = useProjects();
-  const tab = id in TABS ? id : "records";
+  const tab = Object.hasOwn(TABS, id ?? "") ? id : "records";
   const chosen = query.project ?? "";
   useEffect(() => {
     const step = (by) => go(["memory", ORDER[(ORDER.indexOf(tab) + by + ORDER.length) % ORDER.length]], { project: chosen });

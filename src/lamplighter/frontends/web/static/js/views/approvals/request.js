@@ -1,6 +1,7 @@
 // One request: who asks to do what to whom, why it may not by itself, what would be lost; and granting or refusing it.
 
 import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
+import { now } from "../../api.js";
 import { bytes, commandLine, count, duration } from "../../format.js";
 import { Ago, Until } from "../../parts/tick.js";
 import { Verdict } from "../../parts/verdict.js";
@@ -58,7 +59,7 @@ const Name = ({ session, words }) => (session ? html`<a href=${href(["sessions",
 
 /** What an agent waits for without an end is not said by the year. */
 const Expires = ({ at }) =>
-  Date.parse(at) - Date.now() > LONG_MS ? "holds while the agent waits" : html`holds for <${Until} at=${at} over="no longer" />`;
+  Date.parse(at) - now() > LONG_MS ? "holds while the agent waits" : html`holds for <${Until} at=${at} over="no longer" />`;
 
 const Target = ({ target }) => html`
   <section aria-label="The session">

@@ -22,7 +22,7 @@ export function Loops({ chosen, query, changed }) {
   const { result, error, again } = useAnswer("list_records", { ...place(chosen), types: ["open_loop"], limit: MOST });
   if (error && !result) return html`<${Problem} error=${error} />`;
   if (!result) return html`<${Waiting} />`;
-  const order = query.order in ORDERS ? query.order : "carried";
+  const order = Object.hasOwn(ORDERS, query.order ?? "") ? query.order : "carried";
   const sorted = [...result.records].sort(ORDERS[order]);
   const page = Math.min(Number(query.page) || 0, Math.max(0, Math.ceil(sorted.length / PAGE) - 1));
   const put = (more) => replace(["memory", "loops"], { ...query, page: "", ...more });

@@ -1,15 +1,16 @@
 // Times that pass: each ticks for itself, and nothing around it is drawn again.
 
 import { html, signal, useEffect } from "../../../vendor/preact.js";
+import { now as byTheDaemon } from "../../api.js";
 import { duration, full, since } from "../../format.js";
 
-const now = signal(Date.now());
+const now = signal(byTheDaemon());
 let watchers = 0;
 let timer = 0;
 
 function useNow() {
   useEffect(() => {
-    if (!watchers++) timer = setInterval(() => (now.value = Date.now()), 1000);
+    if (!watchers++) timer = setInterval(() => (now.value = byTheDaemon()), 1000);
     return () => --watchers || clearInterval(timer);
   }, []);
   return now.value;

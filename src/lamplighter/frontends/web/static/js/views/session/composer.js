@@ -1,7 +1,7 @@
 // A text for a session, or a key: typed there as by a person. Enter sends, Shift and Enter begin a new line.
 
 import { html, useRef, useState } from "../../../vendor/preact.js";
-import { call, newKey } from "../../api.js";
+import { call, isUnsure, newKey } from "../../api.js";
 import { sayError } from "../../parts/toast.js";
 
 const KEYS = [
@@ -26,7 +26,7 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
       onSent(words);
     } catch (error) {
       // Only an answer that may never have come is asked for again; a refusal is over.
-      if (!["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code)) attempt.current = null;
+      if (!isUnsure(error)) attempt.current = null;
       sayError(error);
     } finally {
       setBusy(false);

@@ -77,7 +77,7 @@ export function Conversation({ session }) {
 }
 
 const Message = ({ message }) => html`
-  <article class=${`message ${message.role in NAMES ? message.role : "other"}`}>
+  <article class=${`message ${Object.hasOwn(NAMES, message.role) ? message.role : "other"}`}>
     <header><strong>${NAMES[message.role] ?? message.role}</strong>${message.at && html`<time class="muted" dateTime=${message.at} title=${full(message.at)}>${clock(message.at)}</time>`}</header>
     <div class="text">${message.text}</div>
   </article>

@@ -6,20 +6,21 @@ import { day, full } from "../../format.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
 
 const LOOK_MS = 2000;
+const FIRST = 1000;
 
-/** Events so far, and those that come; none missing, none twice. */
+/** The newest events so far, and those that come; none of these missing, none twice. `older`: there may be more before them. */
 function useEvents(session) {
-  const [found, setFound] = useState({ events: null, problem: null });
+  const [found, setFound] = useState({ events: null, problem: null, older: false });
   useEffect(() => {
     let over = false;
     let timer = 0;
     let last = 0;
     const look = async () => {
       try {
-        const { events } = document.hidden && last ? { events: [] } : await call("list_events", { session, since: last });
+        const { events } = document.hidden && last ? { events: [] } : await call("list_events", { session, since: last, limit: FIRST });
         if (over) return;
         last = events.at(-1)?.n ?? last;
-        setFound(({ events: known, problem }) => (known && !events.length && !problem ? { events: known, problem } : { events: [...(known ?? []), ...events], problem: null }));
+        setFound((before) => add(before, events));
       } catch (problem) {
         if (!over) setFound((known) => ({ ...known, problem }));
       }
@@ -31,6 +32,11 @@ function useEvents(session) {
   return found;
 }
 
+const add = (before, events) =>
+  before.events && !events.length && !before.problem
+    ? before
+    : { events: [...(before.events ?? []), ...events], problem: null, older: before.events ? before.older : events.length === FIRST };
+
 export const detailWords = (detail) =>
   Object.entries(detail)
     .filter(([name]) => name !== "since" && name !== "key")
@@ -41,7 +47,7 @@ export const detailWords = (detail) =>
 const time = (moment) => new Date(moment).toLocaleTimeString("en-GB");
 
 export function Events({ session }) {
-  const { events, problem } = useEvents(session.id);
+  const { events, problem, older } = useEvents(session.id);
   if (problem && !events) return html`<section class="panel"><${Problem} error=${problem} /></section>`;
   if (!events) return html`<${Waiting} />`;
   if (!events.length) return html`<section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>`;
@@ -59,6 +65,7 @@ export function Events({ session }) {
           `,
         )}
       </ol>
+      ${older && html`<p class="body muted">What happened before that is in a terminal: <code>lamp events ${session.id} --limit 100000</code></p>`}
     </section>
   `;
 }

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
 import { addKeys } from "../../keys.js";
+import { connection } from "../../live.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
 import { loadCast } from "./cast.js";
 import { Find } from "./find.js";
@@ -15,8 +16,15 @@ export function Playback({ session, isLog = false }) {
   const place = useRef(null);
   const [shown, setShown] = useState({ player: null, problem: null });
   const [finding, setFinding] = useState(false);
-  useEffect(() => prepare(session.id, place.current, isLog, setShown), [session.id]);
+  const [round, setRound] = useState(0);
+  useEffect(() => prepare(session.id, place.current, isLog, setShown), [session.id, round]);
   const { player, screen, recording, problem } = shown;
+  const back = problem?.code === "DAEMON_UNREACHABLE" && connection.value === "live";
+  useEffect(() => {
+    if (!back) return;
+    setShown({ player: null, problem: null });
+    setRound((number) => number + 1);
+  }, [back]);
   if (problem) return html`<section class="panel"><${Problem} error=${problem} /></section>`;
   const empty = recording && !recording.events.length;
   return html`

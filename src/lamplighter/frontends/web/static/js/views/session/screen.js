@@ -54,8 +54,8 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
   const fontFamily = token("--mono");
   const terminal = new Terminal({
     allowProposedApi: true, convertEol, cursorBlink: false, cursorInactiveStyle: "outline", disableStdin: true, fontFamily,
-    fontSize: KEYBOARD_PX, lineHeight: LINE_HEIGHT, linkHandler: { activate: () => {} }, minimumContrastRatio: 4.5, scrollback,
-    theme: colours(),
+    fontSize: KEYBOARD_PX, lineHeight: LINE_HEIGHT, linkHandler: { activate: () => {} }, logLevel: "off", minimumContrastRatio: 4.5,
+    scrollback, theme: colours(),
   });
   const [fit, search] = [new FitAddon(), new SearchAddon()];
   for (const addon of [fit, search, new Unicode11Addon()]) terminal.loadAddon(addon);

@@ -4,6 +4,7 @@
 import { computed } from "../../../vendor/preact.js";
 import { VERDICTS } from "../../parts/verdict.js";
 import { replace, route } from "../../route.js";
+import { keep, kept } from "../../storage.js";
 
 const SORT = "lamplighter.sort";
 const VIEW = "lamplighter.view";
@@ -24,16 +25,16 @@ export const asked = computed(() => {
     words: chosen ? [] : text.toLowerCase().split(/\s+/).filter(Boolean),
     show,
     all: all === "1",
-    view: view ?? localStorage.getItem(VIEW) ?? "table",
-    sort: sort ?? localStorage.getItem(SORT) ?? "age",
+    view: view ?? kept(VIEW) ?? "table",
+    sort: sort ?? kept(SORT) ?? "age",
   };
 });
 
 /** Ask for something else as well: {show: "idle"}; "" takes it out of the address. */
 export function ask(changes) {
   if (route.value.path[0] && (route.value.path[0] !== "sessions" || route.value.path[1])) return; // somebody is elsewhere by now
-  if ("view" in changes) localStorage.setItem(VIEW, changes.view);
-  if ("sort" in changes) localStorage.setItem(SORT, changes.sort);
+  if ("view" in changes) keep(VIEW, changes.view);
+  if ("sort" in changes) keep(SORT, changes.sort);
   replace(["sessions"], { ...route.value.query, ...changes });
 }
 

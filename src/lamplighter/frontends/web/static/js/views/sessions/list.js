@@ -1,6 +1,7 @@
 // The list: a grid of which only what can be seen is drawn. It scrolls with the page; all rows have one height.
 
 import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../../../vendor/preact.js";
+import { now as byTheDaemon } from "../../api.js";
 import { go } from "../../route.js";
 import { ask, asked } from "./choice.js";
 import { COLUMNS, sortOf } from "./columns.js";
@@ -95,8 +96,8 @@ function mark(id) {
 
 function useSeconds() {
   useEffect(() => {
-    const timer = setInterval(() => (now.value = Date.now()), 1000);
-    now.value = Date.now();
+    const timer = setInterval(() => (now.value = byTheDaemon()), 1000);
+    now.value = byTheDaemon();
     return () => clearInterval(timer);
   }, []);
 }

@@ -1,6 +1,7 @@
 // One session in the list: on a wide page a row, on a narrow one a card. All that it shows of a session is text.
 
 import { Component, html, signal } from "../../../vendor/preact.js";
+import { now as byTheDaemon } from "../../api.js";
 import { bytes, commandLine, count, duration, full, short, since } from "../../format.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";
@@ -8,7 +9,7 @@ import { ageOf, tokensOf } from "./columns.js";
 import { BARS, beat, pulseOf } from "./pulse.js";
 
 /** The time, for what grows older by itself; only what reads it is drawn again. */
-export const now = signal(Date.now());
+export const now = signal(byTheDaemon());
 
 const Age = ({ row }) => {
   const until = row.ended_at ? Date.parse(row.ended_at) : now.value;
