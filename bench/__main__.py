@@ -30,6 +30,7 @@ NAMES = (
     "handoff",
     "recall",
     "mcp",
+    "page",
 )
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _INTRODUCTION = """# Benchmarks
