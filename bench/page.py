@@ -33,7 +33,9 @@ _WAIT_FOR_ROW = """
         requestAnimationFrame(() => done(performance.now()));
     }).observe(document, { childList: true, subtree: true }));
 """
-_PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+_PAINTED = """() => new Promise((done) => new PerformanceObserver((list) => {
+    for (const entry of list.getEntriesByName("first-contentful-paint")) done(entry.startTime);
+}).observe({ type: "paint", buffered: true }))"""
 # From the key in the page to the character among the rows that the browser draws.
 _LISTEN = """() => {
     const rows = document.querySelector(".xterm-rows");

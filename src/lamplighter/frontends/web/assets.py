@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from posixpath import dirname, join, normpath
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -21,8 +23,10 @@ _TYPES = {
     "json": "application/json",
     "txt": "text/plain; charset=utf-8",
 }
-_STYLES = "<!-- styles -->"
+_STYLE = "/style.css"
 _MODULES = "<!-- modules -->"
+_FIRST = ("/js/app.js", "/js/views/sessions.js")
+_IMPORT = re.compile(rb'^(?:import|export)\b[^;"]*? from "(\.[^"]+)"', re.MULTILINE)
 # No inline style either: our xterm.js has its own through the object model (scripts/vendor/build.mjs).
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -61,22 +65,29 @@ class Asset:
 def assets() -> dict[str, Asset]:
     """By path: `/`, `/style.css`, `/js/app.js`."""
     found = dict(_walk(files("lamplighter.frontends.web") / "static", ""))
-    index = found.pop("/index.html").decode()
-    for mark, links in ((_STYLES, _style_links(found)), (_MODULES, _module_links(found))):
-        index = index.replace(mark, "\n".join(links))
+    styles = sorted((path for path in found if path.endswith(".css")), key=lambda path: ("base" not in path, path))
+    # One file of all: a browser asks for six things at a time, and paints nothing before it has every style.
+    found[_STYLE] = b"\n".join(found.pop(path) for path in styles)
+    index = found.pop("/index.html").decode().replace(_MODULES, "\n".join(_module_links(found)))
     return {path: _asset(path, data) for path, data in {**found, "/": index.encode()}.items()}
 
 
-def _style_links(paths: Iterable[str]) -> list[str]:
-    """What all views are made of first: a view's own may change it."""
-    styles = sorted((path for path in paths if path.endswith(".css")), key=lambda path: ("base" not in path, path))
-    return [f'<link rel="stylesheet" href="{path}">' for path in styles]
+def _module_links(found: dict[str, bytes]) -> Iterator[str]:
+    """What the page and its first view are made of, named at once: a browser need not read one module to learn of the next."""
+    named: set[str] = set()
+    for path in _FIRST:
+        for module in _imported(found, path, named):
+            yield f'<link rel="modulepreload" href="{module}">'
 
 
-def _module_links(paths: Iterable[str]) -> list[str]:
-    """Named at once, so that a browser need not read one module to learn of the next. A terminal comes when one is looked at."""
-    modules = sorted(path for path in paths if path.endswith(".js") and "xterm" not in path)
-    return [f'<link rel="modulepreload" href="{path}">' for path in modules]
+def _imported(found: dict[str, bytes], path: str, named: set[str]) -> Iterator[str]:
+    """A module and all that it cannot do without, each once."""
+    if path in named:
+        return
+    named.add(path)
+    yield path
+    for name in _IMPORT.findall(found[path]):
+        yield from _imported(found, normpath(join(dirname(path), name.decode())), named)
 
 
 def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
