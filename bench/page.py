@@ -5,6 +5,8 @@ The first three in Debian's Chromium, headless, that has kept nothing from befor
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _KILO = 1000
 _XTERM = "/vendor/xterm.js"
+_FRAMES_SECONDS = 3 / 60
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 # A frame after the row is in the document it is on the screen.
@@ -144,6 +147,8 @@ def _typed(ours: Lamps, browser: Browser) -> Generator[Callable[[str], float]]:
         def press(letter: str) -> float:
             nonlocal pressed
             pressed += 1
+            # Nobody types in step with the screen: without this each key would come at the same moment of a frame.
+            time.sleep(random.uniform(0, _FRAMES_SECONDS))
             page.keyboard.press(letter)
             return page.evaluate("number => window.echoed(number)", pressed)
 
