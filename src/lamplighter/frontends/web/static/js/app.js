@@ -11,7 +11,7 @@ import { Toasts, sayError } from "./parts/toast.js";
 import { go, href, route } from "./route.js";
 import { theme, toggleTheme } from "./theme.js";
 
-const REST_MS = 300;
+const REST_MS = 1500;
 const VIEWS = {
   sessions: { title: "Sessions", key: "1", View: later(() => import("./views/sessions.js").then((found) => found.Sessions)) },
   cleanup: { title: "Cleanup", key: "2", View: later(() => import("./views/cleanup.js").then((found) => found.Cleanup)) },
