@@ -46,7 +46,7 @@ class Scale:
     keys: int = 200
     watched_seconds: float = 20.0
     watched_rounds: int = 3
-    seconds: float = 600.0  # for the whole run
+    seconds: float = 780.0  # for the whole run
 
 
 FULL = Scale()
@@ -86,7 +86,7 @@ QUICK = Scale(
     keys=60,
     watched_seconds=4.0,
     watched_rounds=1,
-    seconds=90.0,
+    seconds=120.0,
 )
 TINY = Scale(
     first=2,

@@ -51,7 +51,7 @@ def watched(scale: Scale) -> Iterator[Row]:
         cpu: list[float] = []
         grown: list[float] = []
         for _ in range(scale.watched_rounds):
-            alone.append(_rate(ours, session["folder"], scale.watched_seconds)[0])
+            alone.append(_rate(ours, session["folder"], scale.watched_seconds / 4)[0])
             before = pss_of(ours.daemon())
             with _watching(ours, session["id"], _WATCHERS, _SILENT):
                 rate, used, most = _rate(ours, session["folder"], scale.watched_seconds)
@@ -60,15 +60,11 @@ def watched(scale: Scale) -> Iterator[Row]:
             grown.append(max(0.0, (most - before) / _MEGA))
         name = f"a session prints {_RATE / _MEGA:g} MB/s to {_WATCHERS} pages"
         yield Row(
-            f"{name}: it prints", _sample(seen, "MB/s"), _sample(alone, "MB/s"), "to none", Target(0.91, True, True)
+            f"{name}: it prints", Sample(seen, "MB/s"), Sample(alone, "MB/s"), "to none", Target(0.91, True, True)
         )
         over = f"over {scale.watched_seconds:g} s, {_SILENT} of them stuck"
-        yield Row(f"{name}: the daemon grows, {over}", _sample(grown, "MB"), target=Target(20))
-        yield Row(f"{name}: CPU of the daemon, of a core", _sample(cpu, "%"))
-
-
-def _sample(values: list[float], unit: str) -> Sample:
-    return Sample(values, unit)
+        yield Row(f"{name}: the daemon grows, {over}", Sample(grown, "MB"), target=Target(20))
+        yield Row(f"{name}: CPU of the daemon, of a core", Sample(cpu, "%"))
 
 
 def _rate(ours: Lamps, folder: str, seconds: float) -> tuple[float, float, int]:
