@@ -1,6 +1,7 @@
 """Watchers of one session's terminal, as pages are: they read, and say what they have drawn. A process of bench/watched.py.
 
-Of the silent ones none says so, and the last does not read either. `ready` when each has its screen; until its input ends.
+Of the silent ones none says so, and the last does not read either. Prints `ready` when each has its screen, and when its
+input ends how many bytes each of those that draw has got since.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ async def main(port: str, cookie: str, proof: str, session: str, number: str, si
         print("ready", flush=True)
         drawing = len(sockets) - int(silent)
         reading = sockets[: len(sockets) - (int(silent) > 0)]
-        tasks = [asyncio.ensure_future(_watch(socket, index < drawing)) for index, socket in enumerate(reading)]
+        got = [0] * len(reading)
+        tasks = [asyncio.ensure_future(_watch(socket, got, index, drawing)) for index, socket in enumerate(reading)]
         left = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
         await asyncio.wait((left, *tasks), return_when=asyncio.FIRST_COMPLETED)
         lost = any(task.done() for task in tasks)
+        print(*got[:drawing], flush=True)
         for task in tasks:
             task.cancel()
         for socket in sockets:
@@ -52,11 +55,12 @@ async def _first_screen(socket: ClientConnection) -> None:
         pass
 
 
-async def _watch(socket: ClientConnection, draws: bool) -> None:
+async def _watch(socket: ClientConnection, got: list[int], index: int, drawing: int) -> None:
     drawn = 0
     async for said in socket:
-        drawn += len(said) if isinstance(said, bytes) else 0
-        if draws and drawn >= _ACKNOWLEDGED:
+        size = len(said) if isinstance(said, bytes) else 0
+        drawn, got[index] = drawn + size, got[index] + size
+        if index < drawing and drawn >= _ACKNOWLEDGED:
             await socket.send(json.dumps({"type": "drawn", "bytes": drawn}))
             drawn = 0
 
