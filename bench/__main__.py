@@ -30,6 +30,7 @@ NAMES = (
     "handoff",
     "recall",
     "mcp",
+    "page",
 )
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _INTRODUCTION = """# Benchmarks
@@ -66,7 +67,7 @@ def _parse() -> argparse.Namespace:
         prog="bench", description="Measure Lamplighter side by side with tmux and the MCP SDK."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
-    parser.add_argument("--quick", action="store_true", help="a look at all of it in 90 seconds")
+    parser.add_argument("--quick", action="store_true", help="a look at all of it in two minutes")
     parser.add_argument("--write", action="store_true", help="keep the table in docs/benchmarks.md")
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -30,14 +30,14 @@ def measure(scale: Scale) -> Iterator[Row]:
         echoes: dict[str, Echo] = {
             "followed": _followed(ours, session),
             "waited": _waited(ours, session),
-            "attached": _attached(ours, session),
+            "attached": attached(ours, session),
             "process": _by_process(server, wired),
             "control": _by_control(wired),
         }
         times: dict[str, list[float]] = {name: [] for name in echoes}
         for number in range(scale.echoes):
             for name, echo in echoes.items():
-                times[name].append(_timed(echo, f"{name}{number}."))
+                times[name].append(timed(echo, f"{name}{number}."))
         yield from _rows({name: Sample(values, "ms") for name, values in times.items()})
 
 
@@ -49,7 +49,7 @@ def _rows(found: dict[str, Sample]) -> Iterator[Row]:
     yield Row("send → echo: attached", found["attached"], found["control"], direct, Target(1.0))
 
 
-def _timed(echo: Echo, text: str) -> float:
+def timed(echo: Echo, text: str) -> float:
     began = time.perf_counter()
     echo(text)
     return (time.perf_counter() - began) * 1000
@@ -77,7 +77,7 @@ def _waited(ours: Lamps, session: str) -> Echo:
     return echo
 
 
-def _attached(ours: Lamps, session: str) -> Echo:
+def attached(ours: Lamps, session: str) -> Echo:
     """Straight to the shim, as a person who is attached."""
     channel, frames = _attach(ours, session), Frames()
 

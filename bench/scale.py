@@ -41,7 +41,12 @@ class Scale:
     endings: int = 40
     questions: int = 500
     searches: int = 200
-    seconds: float = 600.0  # for the whole run
+    paged: int = 1000  # sessions on the page
+    paints: int = 12
+    keys: int = 200
+    watched_seconds: float = 20.0
+    watched_rounds: int = 3
+    seconds: float = 780.0  # for the whole run
 
 
 FULL = Scale()
@@ -76,7 +81,12 @@ QUICK = Scale(
     endings=12,
     questions=500,
     searches=50,
-    seconds=90.0,
+    paged=200,
+    paints=5,
+    keys=60,
+    watched_seconds=4.0,
+    watched_rounds=1,
+    seconds=120.0,
 )
 TINY = Scale(
     first=2,
@@ -112,5 +122,10 @@ TINY = Scale(
     endings=2,
     questions=1,
     searches=1,
+    paged=2,
+    paints=1,
+    keys=2,
+    watched_seconds=0.5,
+    watched_rounds=1,
     seconds=90.0,
 )

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
-VALUE = re.compile(r"[\d,.]+ (ms|s|MB|MB/s|%|processes|errors|calls/s)( \([\d,.]+–[\d,.]+\))?")
+VALUE = re.compile(r"[\d,.]+ (ms|s|kB|MB|MB/s|%|processes|errors|calls/s)( \([\d,.]+–[\d,.]+\))?")
 
 
 def lines_of(*names: str) -> list[list[str]]:
@@ -43,8 +43,9 @@ NAMES = (
     "handoff",
     "recall",
     "mcp",
+    "page",
 )
-SLOW = ("hold", "echo", "output", "printing", "kill", "mcp")
+SLOW = ("hold", "echo", "output", "printing", "kill", "mcp", "page")
 """Each needs ten seconds and more, also for the least: in the long run alone."""
 
 
@@ -58,7 +59,7 @@ def test_each_measurement_makes_whole_lines(name: str) -> None:
         assert VALUE.fullmatch(ours), ours
         assert peer == "–" or VALUE.match(peer), peer
         assert ratio == "–" or re.fullmatch(r"[\d.]+ ×", ratio), ratio
-        assert target == "–" or re.fullmatch(r"[≤≥] [\d.]+ (×|ms|s|MB|%|processes|errors)", target), target
+        assert target == "–" or re.fullmatch(r"[≤≥] [\d.]+ (×|ms|s|kB|MB|%|processes|errors)", target), target
         assert (met in ("yes", "NO")) == (target != "–")
 
 

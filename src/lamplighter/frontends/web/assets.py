@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from posixpath import dirname, join, normpath
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -21,6 +23,8 @@ _TYPES = {
     "json": "application/json",
     "txt": "text/plain; charset=utf-8",
 }
+_FIRST = ("/js/app.js", "/js/views/sessions.js")
+_IMPORT = re.compile(rb'^(?:import|export)\b[^;"]*? from "(\.[^"]+)"', re.MULTILINE)
 # No inline style either: our xterm.js has its own through the object model (scripts/vendor/build.mjs).
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -72,19 +76,29 @@ def assets() -> dict[str, Asset]:
 
 
 def _style(files: dict[str, bytes]) -> bytes:
-    """One file for a browser. What all views are made of comes first: a view's own may change it."""
+    """One file: a browser paints nothing before it has every style. What all views are made of comes first."""
     return b"\n".join(files[path] for path in sorted(files, key=lambda path: ("base" not in path, path)))
 
 
-def _links(root: str, paths: Iterable[str]) -> dict[str, str]:
-    """All modules are named at once, so that a browser need not read one to learn of the next; but for a terminal, which comes
-    when one is looked at."""
-    modules = sorted(path for path in paths if path.endswith(".js") and "xterm" not in path)
+def _links(root: str, found: dict[str, bytes]) -> dict[str, str]:
+    """What the page and its first view are made of is named at once: a browser need not read one module to learn of the next."""
+    named: set[str] = set()
+    modules = [module for path in _FIRST for module in _imported(found, path, named)]
     return {
         "<!-- style -->": f'<link rel="stylesheet" href="{root}/style.css">',
         "<!-- modules -->": "\n".join(f'<link rel="modulepreload" href="{root}{path}">' for path in modules),
         "<!-- script -->": f'<script type="module" src="{root}/js/app.js"></script>',
     }
+
+
+def _imported(found: dict[str, bytes], path: str, named: set[str]) -> Iterator[str]:
+    """A module and all that it cannot do without, each once."""
+    if path in named:
+        return
+    named.add(path)
+    yield path
+    for name in _IMPORT.findall(found[path]):
+        yield from _imported(found, normpath(join(dirname(path), name.decode())), named)
 
 
 def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:

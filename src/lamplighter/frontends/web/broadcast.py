@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamplighter.lifecycle.talk.reading import Picture, Reading
 
 _UNDRAWN = 512 << 10
-_WAITING = 256 << 10
+_WAITING = 1 << 20  # the same bytes for all who wait: ten of them keep little more than one
 _SCREEN_SECONDS = 0.25  # between two screens: one who is always behind would get nothing else
 _HISTORY = 300  # rows that come with the first screen; each takes a while to write
 
@@ -135,6 +135,7 @@ class Watcher:
         self.position = -1
         self.stale = True
         self.skipped = False
+        self._drawing = False
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._size = 0
         self._told: deque[dict[str, Any]] = deque()
@@ -143,7 +144,10 @@ class Watcher:
     # -- by the broadcast and the page
 
     def hear(self, offset: int, data: bytes) -> None:
-        if self._size + len(data) > _WAITING:
+        if self._drawing:  # the screen will be newer than the oldest of it: one who draws quickly catches up
+            while self._waiting and self._size + len(data) > _WAITING:
+                self._size -= len(self._waiting.popleft()[1])
+        elif self._size + len(data) > _WAITING:
             self.miss()
             return
         self._waiting.append((offset, data))
@@ -196,7 +200,11 @@ class Watcher:
         """The whole screen, from the log; what was heard meanwhile goes on from it, or it is drawn once more."""
         before, was_skipped = self.position, self.skipped
         self.stale = self.skipped = False
-        picture = await self.broadcast.picture(whole=before < 0)
+        self._drawing = True
+        try:
+            picture = await self.broadcast.picture(whole=before < 0)
+        finally:
+            self._drawing = False
         self.position = picture.offset
         if was_skipped and picture.offset > before:
             yield {"type": "skipped", "bytes": picture.offset - before}

@@ -6,25 +6,23 @@ import { addKeys } from "./keys.js";
 import { admit, connection, status } from "./live.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { Help } from "./parts/help.js";
+import { later } from "./parts/later.js";
 import { Toasts, sayError } from "./parts/toast.js";
 import { go, href, route } from "./route.js";
 import { theme, toggleTheme } from "./theme.js";
-import { Approvals } from "./views/approvals.js";
-import { Cleanup } from "./views/cleanup.js";
-import { Memory } from "./views/memory.js";
-import { Session } from "./views/session.js";
-import { Sessions } from "./views/sessions.js";
-import { Timeline } from "./views/timeline.js";
 
+const REST_MS = 1500;
 const VIEWS = {
-  sessions: { title: "Sessions", key: "1", View: Sessions },
-  cleanup: { title: "Cleanup", key: "2", View: Cleanup },
-  approvals: { title: "Approvals", key: "3", View: Approvals },
-  memory: { title: "Memory", key: "4", View: Memory },
-  timeline: { title: "Timeline", key: "5", View: Timeline },
+  sessions: { title: "Sessions", key: "1", View: later(() => import("./views/sessions.js").then((found) => found.Sessions)) },
+  cleanup: { title: "Cleanup", key: "2", View: later(() => import("./views/cleanup.js").then((found) => found.Cleanup)) },
+  approvals: { title: "Approvals", key: "3", View: later(() => import("./views/approvals.js").then((found) => found.Approvals)) },
+  memory: { title: "Memory", key: "4", View: later(() => import("./views/memory.js").then((found) => found.Memory)) },
+  timeline: { title: "Timeline", key: "5", View: later(() => import("./views/timeline.js").then((found) => found.Timeline)) },
 };
+const Session = later(() => import("./views/session.js").then((found) => found.Session));
 
 const here = () => (Object.hasOwn(VIEWS, route.value.path[0] ?? "") ? route.value.path[0] : "sessions");
+const viewAt = (name, path) => (name === "sessions" && path[1] ? Session : VIEWS[name].View);
 
 function Navigation() {
   const waiting = status.value?.approvals ?? 0;
@@ -98,7 +96,7 @@ function App() {
   if (connection.value === "denied") return html`<${Denied} /><${Toasts} />`;
   const { path, query } = route.value;
   const name = here();
-  const View = name === "sessions" && path[1] ? Session : VIEWS[name].View;
+  const View = viewAt(name, path);
   document.body.dataset.view = View === Session ? "session" : name; // a view's own style is for it alone
   return html`
     <a class="skip" href="#main">Skip to the content</a>
@@ -138,6 +136,16 @@ async function begin() {
   await enter();
   addEventListener("hashchange", enter);
   render(html`<${App} />`, document.getElementById("app"));
+  if (connection.value !== "denied") bringTheRest();
+}
+
+/** The other views, once this one shows what it has: a click should find them here, also while the daemon is away. */
+function bringTheRest() {
+  const stop = effect(() => {
+    if (connection.value !== "live") return;
+    queueMicrotask(() => stop());
+    setTimeout(() => [Session, ...Object.values(VIEWS).map(({ View }) => View)].forEach((View) => View.bring()), REST_MS);
+  });
 }
 
 begin();

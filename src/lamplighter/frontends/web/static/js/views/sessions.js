@@ -1,6 +1,6 @@
 // Every session: the sums, the search, the list, what was made by hand in tmux, and the keys that move in it.
 
-import { html, useEffect, useLayoutEffect, useSignalEffect } from "../../vendor/preact.js";
+import { html, useLayoutEffect, useSignalEffect } from "../../vendor/preact.js";
 import { startSession } from "../acts/start.js";
 import { bytes, grouped } from "../format.js";
 import { addKeys } from "../keys.js";
@@ -25,7 +25,7 @@ export function Sessions() {
   useSignalEffect(() => {
     if (sessions.value) feel(sessions.value);
   });
-  useEffect(() => addKeys(bindings), []);
+  useLayoutEffect(() => addKeys(bindings), []); // before it is seen: whoever sees it may press one
   useLayoutEffect(() => {
     scrollTo(0, scrolled);
     return () => (scrolled = scrollY);
