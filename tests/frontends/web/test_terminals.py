@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -19,6 +19,8 @@ from lamplighter.testing.web import page
 FLOOD = "import sys\nline = 'lamp ' * 200 + '\\n'\nwhile True: sys.stdout.write(line)"
 STREAM = "import time\nwhile True: print('lamp ' * 4000, flush=True); time.sleep(0.01)"
 
+RAPID = "import time\nwhile True: print('lamp ' * 10000, flush=True); time.sleep(0.01)"
+
 
 class Watch:
     """What a terminal was told, taken in by a thread of its own; it says what it has drawn unless it is told not to."""
@@ -28,6 +30,7 @@ class Watch:
         self.draws = draws
         self.said: list[dict[str, Any]] = []
         self.data = b""
+        self.since_screen = self.most_since_screen = 0
         self.thread = threading.Thread(target=self._listen, daemon=True)
         self.thread.start()
 
@@ -36,11 +39,14 @@ class Watch:
             for part in self.terminal:
                 if isinstance(part, bytes):
                     self.data += part
+                    self.since_screen += len(part)
+                    self.most_since_screen = max(self.most_since_screen, self.since_screen)
                     if self.draws:
                         with suppress(ConnectionClosed):  # from the other end, with more to read before that
                             self.say(type="drawn", bytes=len(part))
                 else:
                     self.said.append(json.loads(part))
+                    self.since_screen *= self.said[-1]["type"] != "screen"
         except ConnectionClosed:
             return
 
@@ -149,6 +155,22 @@ def test_who_prints_faster_than_anybody_reads_is_still_seen(served: Engine) -> N
         assert wait_until(lambda: watch.types().count("skipped") >= 3, 90)
         served.call("kill_session", session=session, force=True, grace="0s")
         assert watch.hears(lambda one: one["type"] == "ended")
+
+
+def test_one_who_was_behind_and_draws_quickly_again_gets_all_of_it(served: Engine) -> None:
+    """Several at once: each of their screens has to wait for the one before, and much is printed meanwhile."""
+    mine, session = page(served), served.start(sys.executable, "-c", RAPID, rows=24, cols=80)["id"]
+    with ExitStack() as stack:
+        watches = [Watch(stack.enter_context(mine.terminal(session)), draws=False) for _ in range(3)]
+        assert wait_until(lambda: served.show(session)["output"] > 4 << 20, 60)
+        for watch in watches:
+            assert wait_until(lambda watch=watch: watch.since_screen > 256 << 10, 30)
+        for watch in watches:
+            watch.draws = True
+            watch.say(type="drawn", bytes=len(watch.data))
+            assert watch.hears(lambda one: one["type"] == "skipped")
+        assert wait_until(lambda: all(watch.most_since_screen > 2 << 20 for watch in watches), 60)
+        served.call("kill_session", session=session, force=True, grace="0s")
 
 
 def test_garbage_changes_nothing(served: Engine) -> None:
