@@ -12,7 +12,7 @@ import pytest
 
 from lamplighter.frontends.web.assets import assets
 from lamplighter.testing.browser import Visits
-from lamplighter.testing.engine import engine
+from lamplighter.testing.engine import Engine, engine
 
 
 def test_the_first_view_is_named_whole_and_the_others_are_not() -> None:
@@ -53,3 +53,15 @@ def test_a_view_that_could_not_be_fetched_comes_when_the_daemon_is_back(browser:
         page.unroute("**/views/memory.js")
         served.call("get_status")
         page.get_by_role("heading", name="Memory", level=1).wait_for()
+
+
+@pytest.mark.browser
+def test_a_dialog_goes_with_the_view_that_it_was_opened_in(served: Engine, browser: Visits) -> None:
+    page = browser.log_in(served).page
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_role("link", name="Sessions").click()
+    page.get_by_role("button", name="Start a session").first.click()
+    page.get_by_role("dialog").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Timeline", level=1).wait_for()
+    page.get_by_role("dialog").wait_for(state="detached")

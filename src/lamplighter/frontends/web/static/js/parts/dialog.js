@@ -11,6 +11,8 @@ export function openDialog(Content, props = {}) {
 
 export const closeDialog = () => (open.value = null);
 
+addEventListener("hashchange", closeDialog); // it was about what was shown then
+
 export function Dialogs() {
   const shown = open.value;
   return shown && html`<${Frame} key=${shown.Content} ...${shown} />`;
