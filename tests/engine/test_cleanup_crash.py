@@ -40,7 +40,6 @@ def ended_once(made: Engine, sessions: list[str]) -> bool:
     return True
 
 
-@pytest.mark.timeout(240)
 @EVERY_STEP
 def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, every: int) -> None:
     for death in deaths(mortal, every, least=10):
@@ -57,7 +56,6 @@ def test_an_apply_survives_death_at_every_step(mortal: Engine, mark: str, every:
     assert none_left(mark)
 
 
-@pytest.mark.timeout(240)
 @EVERY_STEP
 def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engine, mark: str, every: int) -> None:
     """Asked once; the daemon dies; nobody asks again. From the step on at which the intent is written, all is done."""
