@@ -28,7 +28,7 @@ def serve() -> Iterator[Callable[..., str]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asset = assets().get(self.path)
+            asset = next((asset for path, asset in assets().items() if path.endswith(self.path)), None)
             kind, data = own.get(self.path) or ((asset.kind, asset.data) if asset else ("text/plain", b""))
             self.send_response(200)
             for name, value in (*safe, (b"content-type", kind.encode()), (b"content-length", b"%d" % len(data))):
@@ -45,7 +45,7 @@ def serve() -> Iterator[Callable[..., str]]:
 
     def serve(body: str, script: str = "", *, ours: bool = True) -> str:
         safe[:] = SAFE if ours else []
-        linked = '<link rel="stylesheet" href="/vendor/xterm.css"><script type="module" src="/own.js"></script>'
+        linked = '<link rel="stylesheet" href="/style.css"><script type="module" src="/own.js"></script>'
         own["/own"] = ("text/html; charset=utf-8", PAGE.format(body + linked).encode())
         own["/own.js"] = ("text/javascript; charset=utf-8", script.encode())
         own["/favicon.ico"] = ("image/svg+xml", b"")

@@ -12,7 +12,6 @@ from lamplighter.frontends.cli.ask import present
 from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.client import Client, as_error, new_key
 from lamplighter.frontends.cli.output import Output
-from lamplighter.frontends.cli.page import link
 from lamplighter.frontends.cli.statuses import DECLINED, STATUS
 from lamplighter.frontends.cli.text import counted
 from lamplighter.home import Home, find_home
@@ -25,9 +24,17 @@ def up(command: Command, arguments: Arguments, output: Output) -> int:
         return stay(find_home(), output)
     client = Client(find_home())
     result = client.call(command.operation, arguments.request)
-    opens = result["http"] and result["caller"] == "operator"
-    present("up", {**result, "page": link(client)["url"] if opens else None}, output)
+    present("up", {**result, "page": _page(client, result)}, output)
     return 0
+
+
+def _page(client: Client, status: dict[str, Any]) -> str | None:
+    """A link to the page, for the operator."""
+    if not status["http"] or status["caller"] != "operator":
+        return None
+    from lamplighter.frontends.cli.page import link
+
+    return link(client)["url"]
 
 
 def status(command: Command, arguments: Arguments, output: Output) -> int:
