@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.holder import proc
 from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import bridge_command, connected
@@ -479,6 +480,18 @@ def test_a_process_is_adopted_by_its_pid(lit: Engine, tmp_path: Path, mark: str)
         assert (ended["state"], len(ended["certificate"]["processes"])) == ("ended", 3)
         assert none_left(mark)
         running.wait(30)
+
+
+def test_a_pid_with_its_start_is_that_process_alone(lit: Engine) -> None:
+    with process("sleep", "300") as running:
+        start = proc.start_of(running.pid)
+        assert start is not None
+        with pytest.raises(LampError, match=f"process {running.pid} is another one now") as caught:
+            adopt(lit, running.pid, start=start - 1)
+        assert caught.value.code.value == "NOT_FOUND"
+        assert code_of(lambda: adopt(lit, "tmux:work", start=start)) == "BAD_INPUT"
+        found = adopt(lit, running.pid, start=start)
+        lit.call("kill_session", session=found["id"], force=True, grace="0s")
 
 
 def test_an_adopted_agent_speaks_as_that_session(lit: Engine, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,13 +21,12 @@ from lamplighter.holder import proc
 from lamplighter.lifecycle.scan.ends import Ends
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.fixtures import EVERY_STEP
-from lamplighter.testing.leaving import Player, Thing, claude_entry, playing, server, sleeper
+from lamplighter.testing.leaving import Player, Thing, claude_entry, conversation, playing, server, sleeper
 from lamplighter.testing.mortality import deaths
 from lamplighter.testing.ordinary import UID
 from lamplighter.testing.processes import alive, inspect, marked, none_left, wait_until
 from lamplighter.testing.tmux import tmux_of
 
-SESSION = "11111111-2222-4333-8444-{:012d}"
 AWAY = """(setsid bash -c 'exec -a "$0" sleep 300' "$0" >/dev/null 2>&1 &)"""
 """For bash: a process of this name that nobody above knows of."""
 SUBREAPER = """
@@ -42,7 +42,7 @@ time.sleep(300)
 
 
 def claude(number: int = 1, **more: str) -> dict[str, str]:
-    return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": SESSION.format(number), **more}
+    return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": conversation(number), **more}
 
 
 def found(made: Engine, pids: set[int]) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def left(folder: Path, mark: str, number: int = 1) -> Iterator[Player]:
     folder.mkdir(parents=True, exist_ok=True)
     with playing("claude", folder, things) as player:
         assert player.start is not None
-        claude_entry(folder, SESSION.format(number), player.pid, player.start)
+        claude_entry(folder, conversation(number), player.pid, player.start)
         player.kill()
         yield player
 
@@ -94,7 +94,7 @@ def test_what_a_killed_agent_left_is_found_with_the_reasons(watcher: Engine, mar
         certain, likely = found(watcher, set(player.pids))
         assert (certain["certainty"], likely["certainty"]) == ("certain", "likely")
         assert certain["agent"] == "claude"
-        assert certain["session"] == likely["session"] == SESSION.format(1)
+        assert certain["session"] == likely["session"] == conversation(1)
         kinds = {each["pid"]: each["kind"] for each in certain["processes"]}
         assert kinds == {server_pid: "mcp server", job: "background job"}
         assert [each["pid"] for each in likely["processes"]] == [kept]
@@ -137,7 +137,7 @@ def test_a_living_agent_has_left_nothing(watcher: Engine, mark: str, tmp_path: P
     ]
     with playing("claude", tmp_path, things) as player:
         assert player.start is not None
-        claude_entry(tmp_path, SESSION.format(8), player.pid, player.start)
+        claude_entry(tmp_path, conversation(8), player.pid, player.start)
         assert wait_until(lambda: any(one.cmdline[0].startswith("away") for one in marked(mark)))
         orphans = {one.pid for one in marked(mark)}
         assert found(watcher, orphans) == []
@@ -189,14 +189,31 @@ def test_agents_that_never_exited(watcher: Engine, mark: str, tmp_path: Path) ->
         assert working in {one["pid"] for one in watcher.call("scan_host")["agents"]}
 
 
+def test_daemons_of_an_agent_do_not_keep_each_other(watcher: Engine, mark: str, tmp_path: Path) -> None:
+    """A killed Codex leaves two, which serve nobody; while another Codex is there, they are its own."""
+    script = tmp_path / "codex"
+    script.write_text("import time; time.sleep(300)")
+    kinds = (["--managed-daemon"], ["daemon", "pid-update-loop"])
+    things = [Thing(["codex", str(script), "app-server", *kind, mark], program=sys.executable) for kind in kinds]
+    user = Thing(["codex", str(script), "exec", "hello", mark], program=sys.executable)
+    with playing("starter", tmp_path, things) as player:
+        player.kill()
+        with playing("terminal", tmp_path, [user]) as terminal:
+            assert found(watcher, set(player.pids)) == []
+            os.kill(terminal.pids[0], signal.SIGKILL)
+        assert wait_until(lambda: inspect(terminal.pids[0]) is None)
+        said = {each["pid"] for leak in found(watcher, set(player.pids)) for each in leak["processes"]}
+        assert said == set(player.pids)
+
+
 def test_stale_entries_are_found_and_those_of_the_living_are_not(
     lit: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(lit.environment, "HOME", str(tmp_path))
     me = proc.start_of(os.getpid())
     assert me is not None
-    claude_entry(tmp_path, SESSION.format(2), os.getpid(), me)
-    stale = claude_entry(tmp_path, SESSION.format(3), 4194304, 17)
+    claude_entry(tmp_path, conversation(2), os.getpid(), me)
+    stale = claude_entry(tmp_path, conversation(3), 4194304, 17)
     (tmp_path / ".claude" / "sessions" / "4194304.abc.key").write_text("x")
     long = "9" * 5000
     starts = [json.dumps({"pid": 4194304, "sessionId": "x", "procStart": start}) for start in (long, "\u00b2", "-1")]
@@ -401,7 +418,7 @@ def test_rows_that_have_changed_are_skipped(watcher: Engine, mark: str, tmp_path
             assert wait_until(lambda key=key: not alive(*key))
         me = proc.start_of(os.getpid())
         assert me is not None
-        claude_entry(tmp_path / "back", SESSION.format(12), os.getpid(), me)
+        claude_entry(tmp_path / "back", conversation(12), os.getpid(), me)
         os.kill(back.pids[1], 9)
         assert wait_until(lambda: inspect(back.pids[1]) is None)
         outcomes = {row["id"]: row for row in watcher.call("cleanup_sessions", apply=made["plan"])["rows"]}
@@ -450,7 +467,7 @@ def test_the_command_says_what_to_do_next(watcher: Engine, mark: str, tmp_path: 
     with left(tmp_path, mark) as player:
         said = watcher.cli("scan").stdout
         assert "dead session" in said.splitlines()[0]
-        assert f"claude {SESSION.format(1)[:8]}" in said
+        assert f"claude {conversation(1)[:8]}" in said
         assert "lamp cleanup --leaks" in said
         leak = found(watcher, set(player.pids))[0]["id"]
         plan = watcher.cli("cleanup", "--leaks", leak)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from lamplighter.domain.verdict import Rest
+from lamplighter.domain.verdict import BUSY_CPU, Rest
 from lamplighter.holder import proc
 from lamplighter.lifecycle.sight.front import Front
 from lamplighter.lifecycle.sight.gauge import Measure
@@ -54,6 +54,18 @@ def test_cpu_that_left_while_nobody_looked_counts_as_work() -> None:
     assert restored([10.0, 10.0, 1000.0], 90000.0, 3.0).busy_at == 90000.0
     assert restored([10.0, 10.0, 3.0], 90000.0, 5.0).busy_at == 90000.0
     assert restored([10.0, 10.0, 3.0], 90000.0, 3.0).busy_at == 10.0
+
+
+def test_what_wants_to_run_and_gets_no_cpu_works() -> None:
+    """Behind a spinner on a machine so busy that it gets next to nothing: runnable at two looks is at work, at one may be chance."""
+    front = Front(Rest.OTHER, 5, "sh")
+    starved, resting = (proc.Stat(6, [state, *[b"0"] * 49], b"cc") for state in (b"R", b"S"))
+    track = _track(0.0)
+    rates: list[float | None] = []
+    for now, seen in enumerate((resting, starved, resting, starved, starved, resting)):
+        track.see(10.0 + 3 * now, Measure([seen], front=front, at=10.0 + 3 * now), None)
+        rates.append(track.behind_rate)
+    assert rates == [None, 0.0, 0.0, 0.0, BUSY_CPU, 0.0]
 
 
 def test_what_was_found_once_is_looked_for_again() -> None:

@@ -16,7 +16,7 @@ import time
 from lamplighter.holder.tree import Tree
 
 _STALL_SECONDS = 5.0
-_RETRY_SECONDS = 10.0
+_RETRY_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 
 
@@ -81,6 +81,8 @@ class Dying:
         if self._gone(due=due or self.phase == "running"):
             self.phase = "ended"
             self.next_look = None
+        elif self._empty_looks:
+            pass  # nobody at one look: the next, just after it, decides
         elif due and self.phase == "stopping" and now < self._kill_at:
             if self._term_at is not None and now >= self._term_at:
                 self._terminate()

@@ -15,6 +15,11 @@ class AdoptSession(Request):
         description="tmux:NAME, as ls shows it under what was made by hand; the pid of a process of yours; or a leak, by the id "
         "that scan shows"
     )
+    start: int | None = Field(
+        default=None,
+        ge=0,
+        description="with a pid: its start time as scan shows it; refused when the pid is another process's by now",
+    )
     name: str | None = Field(
         default=None, description="what to call it; by default what tmux, or its program, is called"
     )
@@ -44,7 +49,13 @@ async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
     """
     await call.app.allowed(call.caller, Act.ADOPT)
     session = await call.app.adoption.adopt(
-        request.target, request.name, request.kind, call.caller, call.key, repeated=call.repeated
+        request.target,
+        request.name,
+        request.kind,
+        call.caller,
+        call.key,
+        repeated=call.repeated,
+        start=request.start,
     )
     assert session.main is not None
     return Adopted(

@@ -133,7 +133,7 @@ def _bomb(run: Run) -> NoReturn:
         # A few tries, not all: 300 processes that look at 300 places each would do nothing else.
         free = _take_slot(file, random.sample(range(BOMB_SIZE), 8))
         if free is None:
-            time.sleep(0.01)
+            time.sleep(0.05)  # 300 that look every 10 ms keep two cores busy, and other tests waiting
         elif _fork_if_possible() == 0:
             if slot is not None:
                 os.close(slot)  # it is the parent's

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -24,6 +25,7 @@ from typing import IO, Any
 from lamplighter.holder import proc
 
 SLEEP = shutil.which("sleep") or "/bin/sleep"
+_RUN = str(uuid.uuid4())
 SERVE = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); time.sleep(300)"
 
 
@@ -95,6 +97,11 @@ def playing(
         yield player
     finally:
         player.kill()
+
+
+def conversation(number: int = 1) -> str:
+    """An id of an agent's session that nobody else on the machine has: a scan sees what every test has left."""
+    return f"{_RUN[:-12]}{number:012d}"
 
 
 def claude_entry(folder: Path, session: str, pid: int, start: int) -> Path:

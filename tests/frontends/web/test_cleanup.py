@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import pytest
 from lamplighter.testing.browser import PHONE, Visit, axe
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.leaving import claude_entry, playing, sleeper
+from lamplighter.testing.leaving import claude_entry, conversation, playing, sleeper
 from lamplighter.testing.processes import none_left, wait_until
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 PageOf = Callable[..., Visit]
 TRICK = "<img/src=x/onerror=window.tricked=1>"
-CLAUDE = "11111111-2222-4333-8444-{:012d}"
 
 
 def free_port() -> str:
@@ -195,7 +193,7 @@ def test_an_apply_goes_on_through_the_death_of_the_daemon(calm: Engine, mark: st
 def test_leaks_are_shown_with_why_and_only_what_is_ticked_is_ended(
     calm: Engine, mark: str, tmp_path: Path, page_of: PageOf
 ) -> None:
-    marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": CLAUDE.format(os.getpid())}
+    marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": conversation()}
     things = [
         sleeper("mcp-server", mark, input="pipe", alone=False, marks=marks),
         sleeper("kept", mark, output=str(tmp_path / "log"), marks={**marks, "CLAUDE_PID": "{pid}"}),

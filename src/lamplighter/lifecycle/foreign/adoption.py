@@ -42,17 +42,29 @@ class Adoption:
         self.find_group: Callable[[str], Awaitable[Stranger | None]] | None = None
 
     async def adopt(
-        self, target: str, name: str | None, kind: Kind | None, caller: Caller, key: str, *, repeated: bool
+        self,
+        target: str,
+        name: str | None,
+        kind: Kind | None,
+        caller: Caller,
+        key: str,
+        *,
+        repeated: bool,
+        start: int | None = None,
     ) -> Session:
         """One transaction, so that a crash leaves it adopted or not. `repeated`: the key may have done it before. Without a kind
-        it is what such a session would be if it spoke by itself."""
+        it is what such a session would be if it spoke by itself. `start` is that of a process by its pid."""
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return await self.fleet.now(again)
         wanted = check_name(name) if name is not None else None
+        if start is not None and not _is_number(target):
+            raise InputError(
+                Code.BAD_INPUT, "start goes with a process by its pid alone", "leave it out, or name the pid as target"
+            )
         if target.startswith(_PREFIX) and target != _PREFIX:
             return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key)
-        found = self.outsiders.find(target, caller) if _is_number(target) else await self._group(target)
+        found = self.outsiders.find(target, caller, start) if _is_number(target) else await self._group(target)
         return await self.adopt_processes(found, wanted, kind or found.kind(), caller, key, target)
 
     async def _adopt_tmux(self, target: str, name: str | None, kind: Kind, caller: Caller, key: str) -> Session:

@@ -25,8 +25,9 @@ class Outsiders:
         self.fleet = fleet
         self.keeping = keeping
 
-    def find(self, target: str, caller: Caller) -> Stranger:
-        """The process with this pid, and the rest of its agent if it is one; or why it may not be adopted."""
+    def find(self, target: str, caller: Caller, start: int | None = None) -> Stranger:
+        """The process with this pid, and the rest of its agent if it is one; or why it may not be adopted. With `start`: only if
+        it began then, as another may have got its pid since it was seen."""
         pid = int(target) if target.isascii() and len(target) < 10 else _MOST
         found = stranger_of(pid) if 0 < pid < _MOST else None
         if pid == 1 or (found is not None and not proc.words_of(pid)):
@@ -35,6 +36,12 @@ class Outsiders:
             )
         if found is None:
             raise MissingError(Code.NOT_FOUND, f"there is no process {target[:20]}", "ps shows what runs")
+        if start is not None and proc.start_of(pid) != start:
+            raise MissingError(
+                Code.NOT_FOUND,
+                f"process {pid} is another one now: it did not start at {start}",
+                "the one that was seen is gone; lamp scan shows what runs",
+            )
         self._check_ours(pid)
         if not found.is_own():
             raise ForbiddenError(

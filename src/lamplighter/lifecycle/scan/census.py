@@ -108,6 +108,11 @@ class Census:
     def living(self, agent: str) -> list[proc.Stat]:
         return [stat for stat, program, _ in self.agents.values() if program.name == agent]
 
+    def users(self, traces: Traces) -> list[proc.Stat]:
+        """The agent's processes without its daemons: two of those that are left would keep each other for ever."""
+        known = ((stat, words) for stat, program, words in self.agents.values() if program.name == traces.agent)
+        return [stat for stat, words in known if not traces.is_daemon(words)]
+
     def top_agents(self) -> Iterator[tuple[proc.Stat, Program, list[str]]]:
         """Agents that are not processes of another process of the same agent: launchers start the program itself below them."""
         for stat, program, words in self.agents.values():

@@ -225,7 +225,7 @@ class Scan:
     def _is_used(self, daemon: proc.Stat, traces: Traces) -> bool:
         """Whether a daemon of an agent has somebody to serve or something to do: the agent itself, a client, a tool."""
         tree = self.census.below(daemon)
-        others = [stat for stat in self.census.living(traces.agent) if stat not in tree]
+        others = [stat for stat in self.census.users(traces) if stat not in tree]
         place = self.census.place_of(daemon, traces)
         near = any(self.census.place_of(stat, traces) == place for stat in others)
         tools = any(stat.session == stat.pid for stat in tree[1:])

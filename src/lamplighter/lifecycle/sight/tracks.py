@@ -57,6 +57,7 @@ class Track:
     behind_at: float = 0.0
     behind_cpu: float = 0.0
     behind_rate: float | None = None
+    wanting: frozenset[tuple[int, int]] = frozenset()
     worked_at: float = 0.0
     gone_since: float | None = None
     warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
@@ -93,14 +94,18 @@ class Track:
         self.printed, self.typed = printed, typed
 
     def _see_behind(self, measure: Measure) -> None:
-        """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it."""
+        """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it. One that wants
+        to run at look after look works too, even if a busy machine gives it next to nothing."""
         if self.front is None:
-            self.behind_rate, self.behind_at = None, 0.0
+            self.behind_rate, self.behind_at, self.wanting = None, 0.0, frozenset()
         elif measure.at - self.behind_at >= _BEHIND_SECONDS:
-            drawn = sum(stat.cpu for stat in measure.processes if self.front and stat.pid == self.front.pid)
+            front = self.front.pid
+            drawn = sum(stat.cpu for stat in measure.processes if stat.pid == front)
+            wanting = frozenset(stat.key for stat in measure.processes if stat.state == "R" and stat.pid != front)
             spent, span = measure.cpu - drawn - self.behind_cpu, measure.at - self.behind_at
-            self.behind_rate = max(0.0, spent / span) if self.behind_at else None
-            self.behind_at, self.behind_cpu = measure.at, measure.cpu - drawn
+            least = BUSY_CPU if self.wanting & wanting else 0.0
+            self.behind_rate = max(least, spent / span) if self.behind_at else None
+            self.behind_at, self.behind_cpu, self.wanting = measure.at, measure.cpu - drawn, wanting
 
     def _see_sleeper(self, now: float, front: Front) -> None:
         if front.switches is not None and self.switches is not None and front.switches != self.switches:
