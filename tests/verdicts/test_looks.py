@@ -57,7 +57,7 @@ def test_cpu_that_left_while_nobody_looked_counts_as_work() -> None:
 
 
 def test_what_wants_to_run_and_gets_no_cpu_works() -> None:
-    """Behind a spinner on a machine so busy that it gets next to nothing: runnable at two looks is at work, at one may be chance."""
+    """Behind a spinner, on a machine so busy that it gets next to nothing. Runnable at one look may be chance."""
     front = Front(Rest.OTHER, 5, "sh")
     starved, resting = (proc.Stat(6, [state, *[b"0"] * 49], b"cc") for state in (b"R", b"S"))
     track = _track(0.0)
