@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from lamplighter.errors import Code, LampError
-from lamplighter.testing.engine import Engine
+from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.model import Gate, Hang, Run, Say
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.staged import PATIENCE, Stage
@@ -29,6 +29,13 @@ TEXTS = (
     "a[201~b",
     "a line of some text\n" * 5000 + "end",
 )
+
+
+@pytest.fixture
+def lit() -> Iterator[Engine]:
+    """An agent that has just started on a busy machine may take no key for a while: it is asked to leave for longer."""
+    with engine(LAMPLIGHTER_ASK="30s") as made:
+        yield made
 
 
 def judged(made: Stage, session: str) -> tuple[str, str]:

@@ -310,7 +310,7 @@ def test_what_left_its_pane_before_is_traced(lit: Engine, tmux: Tmux, mark: str)
     for session in ("work", "neighbour"):
         token = mark if session == "work" else f"{mark}-other"
         escapees(lit, tmux, session, "daemon", "nohup", "--exit", "0", mark=token)
-    assert len(marked(mark)) == 4
+    assert wait_until(lambda: len(marked(mark)) == 4), "who started them may be on its way out yet"
     assert lit.call("end_session", session=adopted, grace="0.2s")["state"] == "ended"
     left = {found.pid for found in marked(mark)}
     assert left == {found.pid for found in marked(f"{mark}-other")}
@@ -463,8 +463,7 @@ def test_what_it_leaves_behind_is_not_killed_unasked(lit: Engine, tmux: Tmux, ma
     assert wait_until(lambda: lit.show(adopted)["verdict"] == "leftovers")
     lit.kill(lit.daemon())
     assert wait_until(lambda: lit.show(adopted)["verdict"] == "leftovers")
-    assert lit.show(adopted)["processes"] == 2
-    assert len(marked(mark)) == 2
+    assert wait_until(lambda: lit.show(adopted)["processes"] == len(marked(mark)) == 2)
     assert [event["action"] for event in lit.events(adopted)] == ["adopt", "exited"]
     first, second = marked(mark)
     os.kill(first.pid, signal.SIGKILL)
