@@ -15,11 +15,11 @@ environment: ## .venv, from the lock
 test: ## every check and every case once
 	@./test
 
-test-deep: ## the long cases, ROUNDS times (5), each round with another random seed
+test-deep: ## the long and the random cases, ROUNDS times (5), each round with another seed
 	@for round in $$(seq $(ROUNDS)); do \
 		seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 		echo "round $$round, seed $$seed"; \
-		LAMPLIGHTER_TEST_SEED=$$seed ./test -m deep -n 2 --dist worksteal --hypothesis-seed=$$seed || exit 1; \
+		LAMPLIGHTER_TEST_SEED=$$seed ./test -m "deep or hypothesis" -n 2 --dist worksteal --hypothesis-seed=$$seed || exit 1; \
 	done
 
 test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of their endings that often

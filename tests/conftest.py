@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["lamplighter.testing.fixtures", "lamplighter.testing.browser"]
 
 # How long an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("lamplighter", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("lamplighter")
+# ./test tries the same examples each time; new ones come with the seeds of make test-deep.
+settings.register_profile("same", settings.get_profile("lamplighter"), derandomize=True)
+settings.load_profile("lamplighter" if os.environ.get("LAMPLIGHTER_TEST_SEED") else "same")

@@ -222,6 +222,24 @@ class Emulator:
             return Cell((), int(wide[0]))
         return Cell(tuple(points[0 : count[0]]), int(wide[0]))
 
+    def filled(self, row: int, col: int) -> bytes:
+        """The colour, as a sequence, of a cell that was erased while it was in use and has nothing else; b"" of any other."""
+        g, value = self._g, self._g.ffi.new("GhosttyCell*")
+        check(g.lib.ghostty_grid_ref_cell(self._terminal.ref(col, row, "screen"), value), "read a cell")
+        if not value[0]:
+            return b""  # never written to
+        tag = g.ffi.new("GhosttyCellContentTag*")
+        check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_CONTENT_TAG, tag), "read what is in a cell")
+        if tag[0] == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
+            index = g.ffi.new("uint8_t*")
+            check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_COLOR_PALETTE, index), "read a colour")
+            return b"\x1b[48;5;%dm" % index[0]
+        if tag[0] == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
+            colour = g.ffi.new("GhosttyColorRgb*")
+            check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "read a colour")
+            return b"\x1b[48;2;%d;%d;%dm" % (colour.r, colour.g, colour.b)
+        return b""
+
     def width(self, codepoint: int) -> int:
         return int(self._g.lib.ghostty_unicode_codepoint_width(codepoint))
 

@@ -7,6 +7,7 @@ Knows nothing of logs. Content is written while every mode is at its default; th
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import NamedTuple
 
@@ -115,7 +116,7 @@ def _content(terminal: Emulator, history: int) -> bytes:
             while wraps[0] and last + 1 < total and _continues(terminal, last + 1):
                 last += 1
                 wraps = terminal.flags(last)
-            lines.append(terminal.painted(row, 0, terminal.cols - 1, last))
+            lines.append(_line(terminal, row, last))
         row = last + 1
     while lines and not lines[-1] and not scrolled:
         lines.pop()
@@ -123,8 +124,36 @@ def _content(terminal: Emulator, history: int) -> bytes:
 
 
 def _continues(terminal: Emulator, row: int) -> bool:
-    """Whether a row can be written as the rest of the one before: it has something to write, and no clusters."""
-    return not terminal.flags(row)[1] and bool(terminal.cell(row, 0).codepoints)
+    """Whether a row can be written as the rest of the one before: it has something to write, and no clusters. Where that one
+    has left its last cell to a wide character, the row must begin with one: a narrow one would go there."""
+    first, left = terminal.cell(row, 0), terminal.cell(row - 1, terminal.cols - 1).wide == 3
+    return not terminal.flags(row)[1] and bool(first.codepoints) and (first.wide == 1 or not left)
+
+
+def _line(terminal: Emulator, row: int, last: int) -> bytes:
+    """The rows that are one line. What was only filled with a colour up to its end is filled again, and not written as blanks,
+    which would reflow; in a row without any text the library leaves it out."""
+    cols = terminal.cols
+    text = terminal.painted(row, 0, cols - 1, last)
+    begin = cols if text else 0
+    while begin and terminal.filled(last, begin - 1):
+        begin -= 1
+    if begin == cols:
+        return text
+    fills = _fills([terminal.filled(last, col) for col in range(begin, cols)], begin)
+    head = terminal.painted(row, 0, begin - 1, last) if begin else b""
+    return head + fills
+
+
+def _fills(colours: list[bytes], begin: int) -> bytes:
+    """Runs of cells in a colour, from column `begin` on; nothing where there is none."""
+    out: list[bytes] = []
+    for colour, run in itertools.groupby(colours):
+        length = len(list(run))
+        if colour:
+            out.append(b"\x1b[%dG%s\x1b[%dX" % (begin + 1, colour, length))
+        begin += length
+    return b"".join([*out, b"\x1b[m"]) if out else b""
 
 
 def _clusters(terminal: Emulator, row: int) -> bytes:

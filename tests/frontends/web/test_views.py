@@ -56,6 +56,18 @@ def test_a_view_that_could_not_be_fetched_comes_when_the_daemon_is_back(browser:
 
 
 @pytest.mark.browser
+def test_a_view_that_could_not_be_fetched_is_tried_again(served: Engine, browser: Visits) -> None:
+    visit = browser.log_in(served)
+    page = visit.page
+    visit.expects("memory.js")
+    page.route("**/views/memory.js", lambda route: route.abort())
+    page.get_by_role("link", name="Memory").click()
+    page.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+    page.unroute("**/views/memory.js")
+    page.get_by_role("heading", name="Memory", level=1).wait_for()
+
+
+@pytest.mark.browser
 def test_a_dialog_goes_with_the_view_that_it_was_opened_in(served: Engine, browser: Visits) -> None:
     page = browser.log_in(served).page
     page.get_by_role("link", name="Timeline").click()

@@ -5,6 +5,8 @@ import { unreachable } from "../api.js";
 import { connection } from "../live.js";
 import { Problem, Waiting } from "./empty.js";
 
+const REST_MS = 10_000;
+
 /** A component in place of the one that `load` promises. `bring` fetches it before it is needed. */
 export function later(load) {
   const found = signal(null);
@@ -17,10 +19,17 @@ export function later(load) {
     ));
   function Later(props) {
     bring();
-    // The daemon was away just then: once more when it is back.
-    useEffect(() => void (connection.value === "live" && bring()), [connection.value]);
+    const missing = failed.value && !found.value && connection.value === "live";
+    useEffect(() => (missing ? reloadSoon() : undefined), [missing]);
     if (found.value) return html`<${found.value} ...${props} />`;
     return failed.value ? html`<${Problem} error=${unreachable()} />` : html`<${Waiting} />`;
   }
   return Object.assign(Later, { bring });
+}
+
+// The daemon was away just then. A browser remembers for as long as the page is open what it could not fetch, so the page is
+// loaded anew once the daemon is there; not again and again where that does not help.
+function reloadSoon() {
+  const timer = setTimeout(() => location.reload(), Math.max(0, REST_MS - performance.now()));
+  return () => clearTimeout(timer);
 }
