@@ -39,9 +39,9 @@ from lamplighter.lifecycle.foreign.traced import Traced
 from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.kiro import Kiro
+from lamplighter.lifecycle.launch.ordering import Ordering
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.logins import Logins
-from lamplighter.lifecycle.ordering import Ordering
 from lamplighter.lifecycle.scan.leaks import Leaks
 from lamplighter.lifecycle.sight.gauge import Gauge
 from lamplighter.lifecycle.sight.judgement import Judgement

@@ -23,8 +23,9 @@ from lamplighter.domain.states import State
 from lamplighter.errors import UnavailableError
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.launch import Launcher, name_taken
-from lamplighter.lifecycle.preconditions import check_folder
+from lamplighter.lifecycle.launch.admission import name_taken
+from lamplighter.lifecycle.launch.launcher import Launcher
+from lamplighter.lifecycle.launch.preconditions import check_folder
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.store import aliases, events, sessions
 
@@ -71,8 +72,8 @@ class Logical:
         if again is not None:
             return await self.fleet.now(again)
         cwd = check_folder(announced.cwd)
-        parent = await self.launcher.parent_for(None, caller)
-        self.launcher.check_count(caller)
+        parent = await self.launcher.admission.parent_for(None, caller)
+        self.launcher.admission.check_count(caller)
         project = await self.launcher.projects.of_start(cwd, announced.project)
         session = self._session(announced, cwd, project, parent, caller, key)
         await self._record(session, project, announced, caller, claim)
@@ -88,7 +89,7 @@ class Logical:
         self.fleet.last_id = make_id(now.wall, self.fleet.last_id)
         made = Session(
             id=self.fleet.last_id,
-            name=self.launcher.free_name(name_from(announced.name)),
+            name=self.launcher.admission.free_name(name_from(announced.name)),
             kind=announced.kind,
             driver=Driver.LOGICAL,
             owner=caller.name,

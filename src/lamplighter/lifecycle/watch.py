@@ -23,7 +23,8 @@ from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
-from lamplighter.lifecycle.launch import Launcher, holding_spec
+from lamplighter.lifecycle.launch.holding import holding_spec
+from lamplighter.lifecycle.launch.launcher import Launcher
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.tmux.panes import Panes

@@ -8,7 +8,7 @@ from lamplighter.agents.starting import STARTING, manner_of
 from lamplighter.agents.structured import STRUCTURED
 from lamplighter.domain.manner import Manner
 from lamplighter.errors import InputError
-from lamplighter.lifecycle.preconditions import find_program
+from lamplighter.lifecycle.launch.preconditions import find_program
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 

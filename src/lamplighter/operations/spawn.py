@@ -11,9 +11,9 @@ from lamplighter.agents.starting import GENERIC, unknown
 from lamplighter.domain.limits import choose
 from lamplighter.domain.permission import Act, Caller, Rank
 from lamplighter.domain.session import Driver, Kind
-from lamplighter.lifecycle.launch import Launch
-from lamplighter.lifecycle.order import Order
-from lamplighter.lifecycle.ordering import Wish
+from lamplighter.lifecycle.launch.order import Order
+from lamplighter.lifecycle.launch.ordering import Wish
+from lamplighter.lifecycle.launch.request import Launch
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.speaking import spawn_structured

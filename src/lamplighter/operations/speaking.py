@@ -11,7 +11,7 @@ from lamplighter.domain.exchange import Talk
 from lamplighter.domain.limits import choose
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, InputError, MissingError
-from lamplighter.lifecycle.launch import Launch
+from lamplighter.lifecycle.launch.request import Launch
 from lamplighter.operations.call import Call
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.continuity.succession import Legacy
-from lamplighter.lifecycle.launch import Launch
-from lamplighter.lifecycle.order import PACKET, TOLD, By, Order
-from lamplighter.lifecycle.ordering import Wish
-from lamplighter.lifecycle.preconditions import check_folder, find_program
+from lamplighter.lifecycle.launch.order import PACKET, TOLD, By, Order
+from lamplighter.lifecycle.launch.ordering import Wish
+from lamplighter.lifecycle.launch.preconditions import check_folder, find_program
+from lamplighter.lifecycle.launch.request import Launch
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.speaking import speaking

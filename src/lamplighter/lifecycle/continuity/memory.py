@@ -25,7 +25,7 @@ from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.lifecycle.continuity.evidence import cite
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.order import PACKET
+from lamplighter.lifecycle.launch.order import PACKET
 from lamplighter.store import calls, events, oblivion, recall, records
 from lamplighter.store.calls import KeptCall
 from lamplighter.store.recall import Filter, Summary

@@ -19,7 +19,7 @@ from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import GAP, INPUT, OUTPUT, STDERR, gap_said, segments
 from lamplighter.lifecycle.acp.journal import whole
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.order import By
+from lamplighter.lifecycle.launch.order import By
 
 Role = Literal["user", "assistant", "tool", "system"]
 _LONGEST = 8 << 10  # of one message: what is longer goes on in the next

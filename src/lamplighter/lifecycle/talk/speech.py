@@ -19,7 +19,7 @@ from lamplighter.drivers import driver_for, registered
 from lamplighter.drivers.logical import out_of_reach
 from lamplighter.errors import Code, ConflictError, DeadlineError, UnavailableError
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.order import TOLD, By
+from lamplighter.lifecycle.launch.order import TOLD, By
 from lamplighter.lifecycle.talk.foreign_terminals import ForeignTerminals
 from lamplighter.lifecycle.talk.reading import Reading
 from lamplighter.lifecycle.talk.screens import Screens

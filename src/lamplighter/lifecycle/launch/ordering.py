@@ -19,8 +19,8 @@ from lamplighter.lifecycle.continuity.succession import Succession
 from lamplighter.lifecycle.dialogue import transcripts
 from lamplighter.lifecycle.dialogue.conversations import is_id, occupied
 from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.order import Order
-from lamplighter.lifecycle.preconditions import check_command, find_program
+from lamplighter.lifecycle.launch.order import Order
+from lamplighter.lifecycle.launch.preconditions import check_command, find_program
 from lamplighter.store import aliases
 
 

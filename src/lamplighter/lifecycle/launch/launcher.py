@@ -1,0 +1,216 @@
+"""Launching: the checks, the intent, the spawn, and what is left when it fails: nothing.
+
+Knows the order in which a session comes to be, and whom to ask for each step; knows nothing of how it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from lamplighter.domain.permission import DAEMON, Caller
+from lamplighter.domain.session import Driver, Process, Session
+from lamplighter.domain.states import State
+from lamplighter.drivers.tmux_server import tmux_program
+from lamplighter.errors import Code, ConflictError, InputError, LampError, UnavailableError
+from lamplighter.lifecycle.continuity.projects import Projects
+from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.launch.admission import Admission
+from lamplighter.lifecycle.launch.births import is_born, was_born
+from lamplighter.lifecycle.launch.holding import holding_spec
+from lamplighter.lifecycle.launch.intent import Intents
+from lamplighter.lifecycle.launch.preconditions import check_command, check_folder, find_program
+from lamplighter.lifecycle.launch.request import Launch
+from lamplighter.lifecycle.tmux.panes import Panes
+from lamplighter.line import BrokenError, Line, RefusedError
+from lamplighter.store import sessions
+
+_BIRTH_SECONDS = 2.0
+_MOST_LOSSES = 5
+
+
+class Launcher:
+    """`adopt` gives a fresh line to whoever watches sessions; `find` has them find a session that was born unseen."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        keeping: Keeping,
+        panes: Panes,
+        adopt: Callable[[str, socket.socket], Line],
+        find: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self.fleet = fleet
+        self.keeping = keeping
+        self.panes = panes
+        self.adopt = adopt
+        self.find = find
+        self.projects = Projects(fleet)
+        self.admission = Admission(fleet)
+        self.intents = Intents(fleet, self.admission)
+        self.started: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def launch(self, launch: Launch, caller: Caller, key: str, *, repeated: bool) -> Session:
+        """Started, with its execution confirmed; or an error, and nothing is left behind."""
+        again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
+        if again is not None:
+            return _born(await self.resume(self._now(again)))
+        if launch.find_order is None:
+            check_command(launch.command, launch.environment)
+        if launch.driver is Driver.TMUX:
+            tmux_program()
+        cwd = check_folder(launch.cwd)
+        launch = await launch.ordered(cwd)
+        program = find_program(launch.command[0], cwd, launch.environment)
+        parent = await self.admission.parent_for(launch.parent, caller)
+        project = await self.projects.of_start(cwd, launch.project)
+        if launch.find_legacy is not None:
+            launch = replace(launch, legacy=await launch.find_legacy(project.id))
+        session = await self.intents.write(launch, program, cwd, project, parent, caller, key)
+        return _born(await self._spawn(session, launch.rows, launch.cols))
+
+    async def resume(self, session: Session) -> Session:
+        """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
+        if session.state is not State.STARTING:
+            return session
+        if await was_born(self.fleet.folder(session.id), session.id):
+            # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
+            return await self._joined(session)
+        orders = self.intents.orders(session)
+        if orders is None:
+            raise await self._fail(
+                session,
+                UnavailableError(
+                    Code.OUTCOME_UNKNOWN, f"the start of {session.name} was interrupted", "start it again"
+                ),
+            )
+        return await self._spawn(session, orders["rows"], orders["cols"])
+
+    def _now(self, session: Session) -> Session:
+        lamp = self.fleet.lamps.get(session.id)
+        return lamp.session if lamp else session
+
+    async def _spawn(self, session: Session, rows: int, cols: int) -> Session:
+        try:
+            outcome = await self._bear(session, rows, cols)
+        except (LampError, RefusedError, OSError) as error:
+            raise await self._fail(session, _translated(error)) from error
+        if outcome is None:
+            return await self._joined(session)
+        if outcome["event"] == "failed":
+            raise await self._fail(session, _exec_error(session, outcome))
+        return await self.confirm(session, outcome)
+
+    async def _bear(self, session: Session, rows: int, cols: int) -> dict[str, Any] | None:
+        """What the shim says that the keeper forks for it; None when it was born already, and the watch finds it."""
+        losses = 0
+        while True:
+            try:
+                return await self._ask_for_birth(session, rows, cols)
+            except RefusedError as error:
+                if error.code != "EXISTS":
+                    raise
+                return None
+            except BrokenError:  # the keeper was lost while it was asked, and did it or did not
+                losses += 1
+                if await was_born(self.fleet.folder(session.id), session.id):
+                    await self.find(session.id)
+                    return None
+                if losses == _MOST_LOSSES:
+                    raise
+
+    async def _ask_for_birth(self, session: Session, rows: int, cols: int) -> dict[str, Any]:
+        birth = asyncio.get_running_loop().create_future()
+        self.started[session.id] = birth
+        try:
+            pane = await self.panes.open(session) if session.driver is Driver.TMUX else None
+            spec = {**holding_spec(self.fleet, session), "rows": rows, "cols": cols}
+            _, sock = await self.keeping.spawn(spec, pane)
+            self.adopt(session.id, sock)
+            return await birth
+        finally:
+            self.started.pop(session.id, None)
+
+    async def _joined(self, session: Session) -> Session:
+        """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
+        is taken back by its shim, and then it can be tried again."""
+        lamp = self.fleet.lamps.get(session.id)
+        while lamp is not None and lamp.session.state is State.STARTING:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(lamp.changed.wait(), _BIRTH_SECONDS)
+                continue
+            if not is_born(self.fleet.folder(session.id)):
+                return await self.resume(lamp.session)
+        return self._now(session)
+
+    async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
+        """The command has been executed."""
+        shim, main, now = Process(*hello["shim"]), Process(*hello["main"]), self.fleet.clock.now()
+        facts: dict[str, Any] = {}
+        if session.driver is Driver.TMUX:
+            self.panes.settle(session.id)
+            facts = {"tmux": await self.panes.place(session)}
+
+        def become(before: Session) -> Session | None:
+            known = replace(before, facts={**before.facts, **facts})
+            if before.state is State.STARTING:
+                return known.started(now, shim, main)
+            # Somebody ended it before it had started; what started is still to be known.
+            return replace(known, started_at=now, shim=shim, main=main) if before.main is None else None
+
+        lamp = self.fleet.lamps[session.id]
+        lamp.guarantee = hello["guarantee"]
+        self.intents.forget_orders(session)
+        await self.fleet.change(session.id, DAEMON, "started", become, pid=main.pid)
+        return lamp.session
+
+    async def _fail(self, session: Session, error: LampError) -> LampError:
+        """Nothing is left of it, but the event."""
+        if session.driver is Driver.TMUX:
+            await self.panes.take_back(session)
+        await self.intents.take_back(session, error.code)
+        return error
+
+
+def _born(session: Session) -> Session:
+    """Started; or how it came that it cannot be said to have."""
+    if session.main is not None:
+        return session
+    who = session.intent.by if session.intent else None
+    if who is not None:
+        raise ConflictError(
+            Code.ENDED, f"{session.name} ({session.id}) was ended by {who} while it started", "lamp show says how"
+        )
+    raise UnavailableError(
+        Code.OUTCOME_UNKNOWN,
+        f"the start of {session.name} ({session.id}) was interrupted where nobody can say what came of it",
+        "lamp show says more; start it again",
+    )
+
+
+def _translated(error: Exception) -> LampError:
+    if isinstance(error, LampError):
+        return error
+    return UnavailableError(Code.HOLDER_UNREACHABLE, f"the keeper could not start it: {error}", "lamp doctor says more")
+
+
+def _exec_error(session: Session, outcome: dict[str, Any]) -> InputError:
+    number = int(outcome["errno"] or 0)
+    reasons = {
+        7: "the arguments and the environment are too long together",
+        8: "it is no program that this machine can run",
+    }
+    reason = reasons.get(number, os.strerror(number))
+    return InputError(
+        Code.START_FAILED,
+        f"{session.command[0][:100]!a} could not be started ({outcome['stage']}): {reason}",
+        "make it executable, shorten the arguments, or give it its interpreter",
+        errno=number,
+        stage=outcome["stage"],
+    )
