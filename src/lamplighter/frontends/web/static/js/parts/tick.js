@@ -1,17 +1,28 @@
-// Times that pass: one clock for all of them, and only their own text is drawn again.
+// Times that pass: one clock for all of them, and only their own text is drawn again. It stands while nobody sees the page.
 
-import { html, signal } from "../../vendor/preact.js";
+import { computed, html, signal } from "../../vendor/preact.js";
 import { now as byTheDaemon } from "../api.js";
-import { ago, duration, full } from "../format.js";
+import { ago, duration, full, since } from "../format.js";
 
 const BEAT_MS = 1000;
+const COARSE_MS = 10_000;
 
 /** The time now, in milliseconds; it moves once a second. */
 export const now = signal(byTheDaemon());
-setInterval(() => (now.value = byTheDaemon()), BEAT_MS);
+const beat = () => document.hidden || (now.value = byTheDaemon());
+setInterval(beat, BEAT_MS);
+document.addEventListener("visibilitychange", beat);
+
+/** The same, for what is much to draw: it moves once in ten seconds. */
+export const coarse = computed(() => now.value - (now.value % COARSE_MS));
 
 /** "5m ago", with the moment itself on hover. */
-export const Ago = ({ at }) => html`<time datetime=${at} title=${full(at)}>${ago(at, Math.max(now.value, Date.parse(at)))}</time>`;
+export const Ago = ({ at }) =>
+  html`<time datetime=${at} title=${full(at)}>${ago(at, Math.max(now.value, Date.parse(at)))}</time>`;
+
+/** How long since then: "5m"; with `until`, how long it was. */
+export const Age = ({ at, until }) =>
+  html`<time datetime=${at} title=${full(at)}>${duration(since(at, until ? Date.parse(until) : now.value))}</time>`;
 
 /** How long it is until then: "9m", and by the second in the last two minutes; "over" once it has come. */
 export function Until({ at, over = "now" }) {

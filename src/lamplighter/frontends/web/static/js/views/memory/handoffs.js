@@ -2,9 +2,9 @@
 
 import { html } from "../../../vendor/preact.js";
 import { count } from "../../format.js";
-import { Age } from "../../parts/age.js";
 import { useAnswer } from "../../parts/answer.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
+import { Ago } from "../../parts/tick.js";
 import { href } from "../../route.js";
 import { EVERYWHERE, nameOf } from "./projects.js";
 import { sourceName } from "./record.js";
@@ -49,7 +49,7 @@ const Row = ({ row }) => html`
       ${row.source === "inferred" && html`<span class="chip">inferred</span>`}
       ${row.succession_policy && !row.waiting && html`<span class="chip">${row.succession_policy.replaceAll("_", " ")}</span>`}
     </div>
-    <span class="muted"><${Age} at=${row.at} /></span>
+    <span class="muted"><${Ago} at=${row.at} /></span>
   </div>
   <p class="words short">${row.summary}</p>
   <ul class="row from muted">

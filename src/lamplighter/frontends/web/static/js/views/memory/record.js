@@ -1,8 +1,8 @@
 // One record as people read it: what it says, whose word it is, what it rests on, how it stands. Knows nothing of lists.
 
 import { html, useState } from "../../../vendor/preact.js";
-import { Age } from "../../parts/age.js";
 import { day } from "../../format.js";
+import { Ago } from "../../parts/tick.js";
 import { href } from "../../route.js";
 import { typeName } from "./fields.js";
 import { forgetRecord, resolveRecord, supersedeRecord } from "./closing.js";
@@ -66,7 +66,7 @@ function Rests({ record }) {
 
 const Closed = ({ record }) => html`
   <p class="muted closed">
-    ${record.state} by ${record.closed_by ?? "nobody known"}${record.closed_at && html`, <${Age} at=${record.closed_at} />`}
+    ${record.state} by ${record.closed_by ?? "nobody known"}${record.closed_at && html`, <${Ago} at=${record.closed_at} />`}
     ${record.superseded_by && html`; <span class="mono">${record.superseded_by}</span> holds instead`}
     ${record.closed_why && html`: ${record.closed_why}`}
   </p>
@@ -79,7 +79,7 @@ const From = ({ record, withProject }) => html`
     ${record.session && html`<li><a href=${href(["sessions", record.session])}>session ${record.session}</a></li>`}
     <li>${record.category}</li>
     <li title="importance, of 10">importance ${record.importance}</li>
-    <li>${record.type === "open_loop" ? `since ${day(record.created_at)}, ` : ""}<${Age} at=${record.created_at} /></li>
+    <li>${record.type === "open_loop" ? `since ${day(record.created_at)}, ` : ""}<${Ago} at=${record.created_at} /></li>
   </ul>
 `;
 

@@ -3,9 +3,9 @@
 import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
 import { count } from "../../format.js";
 import { addKeys } from "../../keys.js";
-import { Age } from "../../parts/age.js";
 import { useAnswer } from "../../parts/answer.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
+import { Ago } from "../../parts/tick.js";
 import { href, replace } from "../../route.js";
 import { CATEGORIES, Choice, SOURCES, STATES, TYPES } from "./fields.js";
 import { EVERYWHERE, nameOf, place, projects } from "./projects.js";
@@ -117,7 +117,7 @@ const FoundSessions = ({ sessions, query }) => html`
           <li key=${one.id}>
             <div class="row spread">
               <a class="name" href=${href(["sessions", one.id])}>${one.name}</a>
-              <span class="muted">${one.project_name}${one.ended_at && html` · ended <${Age} at=${one.ended_at} />`}</span>
+              <span class="muted">${one.project_name}${one.ended_at && html` · ended <${Ago} at=${one.ended_at} />`}</span>
             </div>
             <p class="words short">${pieces(one.summary, query).map((piece, at) => (at % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
           </li>

@@ -2,9 +2,9 @@
 
 import { html } from "../../../vendor/preact.js";
 import { bytes, commandLine, count, duration, exitWords, full, short } from "../../format.js";
+import { Age, Ago } from "../../parts/tick.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";
-import { Age } from "./age.js";
 import { Sparks } from "./spark.js";
 
 export const PROOF = {
@@ -47,15 +47,15 @@ const Notes = ({ session }) => html`
 
 const Life = ({ session, alive }) => html`
   <${Fact} name="Started"><span title=${session.started_at}>${full(session.started_at ?? session.created_at)}</span><//>
-  ${alive && html`<${Fact} name="Age"><${Age} moment=${session.started_at ?? session.created_at} /><//>`}
+  ${alive && html`<${Fact} name="Age"><${Age} at=${session.started_at ?? session.created_at} /><//>`}
   ${alive && html`<${Fact} name="Quiet">${session.last_output_at ? html`<${Quiet} session=${session} />` : "no output yet"}<//>`}
-  ${!alive && html`<${Fact} name="Ended">${full(session.ended_at)}, after <${Age} moment=${session.started_at ?? session.created_at} until=${session.ended_at} /><//>`}
+  ${!alive && html`<${Fact} name="Ended">${full(session.ended_at)}, after <${Age} at=${session.started_at ?? session.created_at} until=${session.ended_at} /><//>`}
   ${session.ending && html`<${Fact} name="How">${session.ending.how}${session.ending.exit && ` · ${exitWords(session.ending.exit)}`}, by ${session.ending.by}<//>`}
   ${session.ending?.reason && html`<${Fact} name="Reason">${session.ending.reason}<//>`}
   ${session.attached > 0 && html`<${Fact} name="Attached">${count(session.attached, "person", "people")}<//>`}
 `;
 
-const Quiet = ({ session }) => html`${duration(session.quiet_for)}, last output <${Age} moment=${session.last_output_at} after=" ago" />`;
+const Quiet = ({ session }) => html`${duration(session.quiet_for)}, last output <${Ago} at=${session.last_output_at} />`;
 
 const Place = ({ session }) => html`
   <${Fact} name="Owner">${session.owner}<//>

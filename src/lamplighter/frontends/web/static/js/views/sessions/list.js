@@ -1,12 +1,11 @@
 // The list: a grid of which only what can be seen is drawn. It scrolls with the page; all rows have one height.
 
 import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../../../vendor/preact.js";
-import { now as byTheDaemon } from "../../api.js";
 import { go } from "../../route.js";
 import { ask, asked } from "./choice.js";
 import { COLUMNS, sortOf } from "./columns.js";
 import { at, behind, fold, hasTokens, lines, marks, moveTo, toggleMark } from "./shown.js";
-import { now, Row } from "./row.js";
+import { Row } from "./row.js";
 
 const narrow = matchMedia("(max-width: 760px)");
 const HEIGHT = { row: 52, card: 108 };
@@ -94,21 +93,12 @@ function mark(id) {
   document.querySelector(".grid").focus({ preventScroll: true });
 }
 
-function useSeconds() {
-  useEffect(() => {
-    const timer = setInterval(() => (now.value = byTheDaemon()), 1000);
-    now.value = byTheDaemon();
-    return () => clearInterval(timer);
-  }, []);
-}
-
 export function List() {
   const place = useRef(null);
   const all = lines.value;
   const height = useHeight();
   const [first, end] = useVisible(place, all.length, height);
   const openRow = useCallback(open, []);
-  useSeconds();
   const tree = asked.value.view === "tree";
   const tokens = hasTokens.value;
   const current = at.value;

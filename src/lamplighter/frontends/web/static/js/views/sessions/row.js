@@ -1,22 +1,12 @@
 // One session in the list: on a wide page a row, on a narrow one a card. All that it shows of a session is text.
 
-import { Component, html, signal } from "../../../vendor/preact.js";
-import { now as byTheDaemon } from "../../api.js";
-import { bytes, commandLine, count, duration, full, short, since } from "../../format.js";
+import { Component, html } from "../../../vendor/preact.js";
+import { bytes, commandLine, count, duration, short } from "../../format.js";
+import { Age, Ago } from "../../parts/tick.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";
 import { ageOf, tokensOf } from "./columns.js";
 import { BARS, beat, pulseOf } from "./pulse.js";
-
-/** The time, for what grows older by itself; only what reads it is drawn again. */
-export const now = signal(byTheDaemon());
-
-const Age = ({ row }) => {
-  const until = row.ended_at ? Date.parse(row.ended_at) : now.value;
-  return html`<span title=${full(ageOf(row))}>${duration(since(ageOf(row), until))}</span>`;
-};
-
-const Ago = ({ moment }) => html`${duration(since(moment, now.value))} ago`;
 
 const PLACES = Array.from({ length: BARS }, (_, place) => place);
 const bar = (place, height) => `M${4 * place} 14v${-height.toFixed(1)}h3V14z`;
@@ -42,7 +32,7 @@ function Cpu({ row }) {
 }
 
 const quietWords = (row) => {
-  if (row.state === "ended") return html`ended <${Ago} moment=${row.ended_at} />`;
+  if (row.state === "ended") return html`ended <${Ago} at=${row.ended_at} />`;
   return row.quiet_for < 5 ? "active now" : `quiet ${duration(row.quiet_for)}`;
 };
 
@@ -115,7 +105,7 @@ export class Row extends Component {
         <${Cell} id="memory" figure><span class="first">${row.memory ? bytes(row.memory) : "–"}</span><small>${count(row.processes, "process", "processes")}</small><//>
         <${Cell} id="cpu" figure><${Cpu} row=${row} /><//>
         ${tokens && html`<${Cell} id="tokens" figure><${Tokens} row=${row} /><//>`}
-        <${Cell} id="age" figure><span class="first"><${Age} row=${row} /></span><//>
+        <${Cell} id="age" figure><span class="first"><${Age} at=${ageOf(row)} until=${row.ended_at} /></span><//>
         <${Cell} id="project"><span class="first" title=${row.cwd}>${row.project ?? "–"}</span><small title=${`owner ${row.owner}`}>${row.owner}</small><//>
         <${Cell} id="agent"><span class="first">${row.agent}</span><small>${row.kind}</small><//>
       </div>

@@ -2,8 +2,8 @@
 
 import { html, useRef, useState } from "../../../vendor/preact.js";
 import { bytes, clock, count, day, duration, short } from "../../format.js";
-import { now } from "../../parts/age.js";
 import { howOf, meaning } from "../../parts/ending.js";
+import { coarse } from "../../parts/tick.js";
 import { href } from "../../route.js";
 import { lived, tokensOf } from "./packing.js";
 import { part } from "./range.js";
@@ -65,20 +65,20 @@ function Lane({ lane, span, held }) {
 }
 
 function LaneSums({ lane, span }) {
-  const time = lane.spans.reduce((all, one) => all + lived(one, span, now.value), 0) / 1000;
+  const time = lane.spans.reduce((all, one) => all + lived(one, span, coarse.value), 0) / 1000;
   const tokens = Object.values(tokensOf(lane.spans)).reduce((all, one) => all + one, 0);
   return html`${count(lane.spans.length, "session")} · ${duration(time)}${tokens ? ` · ${short(tokens)} tokens` : ""}${lane.most > 1 ? ` · ${lane.most} at once` : ""}`;
 }
 
 /** Where now is; only this is drawn again as time passes. */
 function Now({ span }) {
-  const at = now.value;
+  const at = coarse.value;
   return at >= span.from && at < span.to && html`<i class="now" style=${{ left: percent(part(at, span)) }}></i>`;
 }
 
 function Bar({ bar, span, height, reached }) {
   const { span: one } = bar;
-  const width = bar.open ? Math.max(0.004, part(now.value, span) - bar.from) : bar.width;
+  const width = bar.open ? Math.max(0.004, part(coarse.value, span) - bar.from) : bar.width;
   const style = { left: percent(bar.from), width: percent(width), top: `${5 + bar.row * (height + 2)}px`, height: `${height}px` };
   return html`
     <a class=${`bar how-${howOf(one)}`} data-id=${one.id} tabindex=${reached ? 0 : -1} href=${href(["sessions", one.id])} aria-label=${words(one)} style=${style}>

@@ -2,12 +2,12 @@
 
 import { html } from "../../../vendor/preact.js";
 import { count, duration, short } from "../../format.js";
-import { now } from "../../parts/age.js";
 import { How, HOWS, howOf } from "../../parts/ending.js";
+import { coarse } from "../../parts/tick.js";
 import { lived, tokensOf } from "./packing.js";
 
 export function Sums({ spans, span }) {
-  const time = spans.reduce((all, one) => all + lived(one, span, now.value), 0) / 1000;
+  const time = spans.reduce((all, one) => all + lived(one, span, coarse.value), 0) / 1000;
   const cpu = spans.reduce((all, one) => all + (one.cpu ?? 0), 0);
   const tokens = tokensOf(spans);
   const all = Object.values(tokens).reduce((sum, one) => sum + one, 0);
