@@ -240,7 +240,7 @@ def test_an_agent_that_nobody_manages_is_adopted(calm: Engine, mark: str, tmp_pa
         page = at(page_of(calm), "cleanup/leaks")
         page.get_by_role("button", name=f"Adopt claude {player.pid}").click()
         dialog = page.get_by_role("dialog")
-        see(dialog).to_contain_text("It is not touched")
+        see(dialog).to_contain_text("Nothing of it is touched")
         dialog.get_by_label("Name").fill("taken")
         dialog.get_by_role("button", name="Adopt").click()
         page.wait_for_url(re.compile("#/sessions/"))

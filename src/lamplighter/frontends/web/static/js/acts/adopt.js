@@ -1,4 +1,4 @@
-// Taking a tmux session that was made by hand under management. It is not touched.
+// Taking under management what was started without us, in tmux or as a process: what that means, then doing it.
 
 import { html, useState } from "../../vendor/preact.js";
 import { call } from "../api.js";
@@ -6,11 +6,22 @@ import { bytes, count } from "../format.js";
 import { openDialog } from "../parts/dialog.js";
 import { say } from "../parts/toast.js";
 import { go } from "../route.js";
+import { ADOPTED_KINDS } from "./kinds.js";
 
-export const adopt = (made) => openDialog(Adopt, { made });
+/** A tmux session that was made by hand. */
+export const adoptTmux = (made) => openDialog(Adopt, { what: made, title: made.id, named: { target: made.id }, inTmux: true });
 
-function Adopt({ made, close }) {
+/** An agent that the scan found; `adopted` is called once it is a session. */
+export function adoptAgent(agent, adopted) {
+  const { tmux, pid, start } = agent;
+  // A pid may be another process's by now: with its start only the one that was shown is adopted.
+  const named = tmux ? { target: tmux } : { target: String(pid), start };
+  openDialog(Adopt, { what: agent, title: tmux ?? `${agent.agent} ${pid}`, named, inTmux: Boolean(tmux), adopted });
+}
+
+function Adopt({ what, title, named, inTmux, adopted, close }) {
   const [name, setName] = useState("");
+  const [kind, setKind] = useState("");
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {
@@ -18,27 +29,42 @@ function Adopt({ made, close }) {
     setBusy(true);
     setError(null);
     try {
-      const adopted = await call("adopt_session", { target: made.id, ...(name.trim() && { name: name.trim() }) });
+      const asked = { ...named, ...(name.trim() && { name: name.trim() }), ...(kind && { kind }) };
+      const made = await call("adopt_session", asked);
       close();
-      say(`${adopted.name} is a session now`);
-      go(["sessions", adopted.id]);
+      say(`${made.name} is a session now`, "good", `a kill of it proves ${made.guarantee}`);
+      adopted?.();
+      go(["sessions", made.id]);
     } catch (problem) {
       setError(problem);
       setBusy(false);
     }
   };
+  const panes = what.panes ? `${count(what.panes, "pane")} with ` : "";
   return html`
-    <header><h2 id="dialog-title">Adopt ${made.id}</h2></header>
+    <header><h2 id="dialog-title">Adopt ${title}?</h2></header>
     <form class="body" id="adopt" onSubmit=${submit}>
       <p>
-        Nothing of it is touched: ${count(made.panes, "pane")} with ${count(made.processes, "process", "processes")}, ${bytes(made.memory)}.
-        From now on it is listed, judged and ended as others are.
+        Nothing of it is touched: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From now on it is
+        listed, judged and ended as others are, with all that it starts. It cannot be given back; it goes on as it is.
       </p>
+      ${what.command && html`<pre class="spelled"><code>${what.command}</code></pre>`}
       <p class="muted">
-        An end of it is best_effort: everything of it that can be traced dies, nothing else on its tmux server does. There is no log of it; people
-        are at it with tmux attach. The same in a shell: <code>lamp adopt ${made.id}</code>
+        An end of it is best_effort: everything of it that can be traced dies, nothing else${inTmux ? " on its tmux server" : ""}
+        ${" "}does. There is no log of it${inTmux ? "; people are at it with tmux attach" : ""}. The same in a shell:
+        ${" "}<code>lamp adopt ${named.target}</code>
       </p>
-      <label>Name <small>by default what tmux calls it</small><input autofocus value=${name} onInput=${(event) => setName(event.target.value)} /></label>
+      <label>
+        Name <small>by default what ${inTmux ? "tmux calls it" : "its program is called"}</small>
+        <input autofocus autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} />
+      </label>
+      <label>
+        Kind
+        <select value=${kind} onChange=${(event) => setKind(event.target.value)}>
+          <option value="">as it would be by itself</option>
+          ${ADOPTED_KINDS.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+        </select>
+      </label>
       ${error && html`<p class="note bad" role="alert"><strong>${error.message}</strong><br />${error.hint}</p>`}
     </form>
     <footer><button onClick=${close}>Cancel</button><button class="main" form="adopt" disabled=${busy}>Adopt</button></footer>

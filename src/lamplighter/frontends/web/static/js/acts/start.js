@@ -7,11 +7,11 @@ import { sessions, status } from "../live.js";
 import { openDialog } from "../parts/dialog.js";
 import { say } from "../parts/toast.js";
 import { go } from "../route.js";
+import { KINDS } from "./kinds.js";
 import { Agent, Line } from "./what.js";
 import { split } from "./words.js";
 
 const PAUSE_MS = 250;
-const KINDS = ["task", "main", "subagent", "cron", "system"];
 const WAYS = { terminal: "Terminal", headless: "Headless", tmux: "tmux", acp: "ACP" };
 const ABOUT = {
   terminal: "a terminal of its own, to look at and to type into",

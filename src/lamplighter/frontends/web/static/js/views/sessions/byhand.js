@@ -1,7 +1,7 @@
 // tmux sessions that were made by hand: what is in them, and how they become sessions.
 
 import { html } from "../../../vendor/preact.js";
-import { adopt } from "../../acts/adopt.js";
+import { adoptTmux } from "../../acts/adopt.js";
 import { ago, bytes, count } from "../../format.js";
 import { byHand } from "../../live.js";
 
@@ -19,7 +19,7 @@ export const ByHand = () =>
                 ${count(made.panes, "pane")} · ${count(made.processes, "process", "processes")} · ${bytes(made.memory)} · ${ago(made.created_at)}
                 ${made.attached > 0 && ` · ${made.attached} attached`}
               </small>
-              <button onClick=${() => adopt(made)} aria-label=${`Adopt ${made.id}`}>Adopt…</button>
+              <button onClick=${() => adoptTmux(made)} aria-label=${`Adopt ${made.id}`}>Adopt…</button>
             </li>
           `,
         )}
