@@ -15,7 +15,7 @@ import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.holder.wire import JSON, OUTPUT, Frames, pack_input, pack_json, unpack_output
-from lamplighter.testing.engine import Engine, messages, send
+from lamplighter.testing.engine import Engine, engine, messages, send
 from lamplighter.testing.processes import wait_until
 
 pytestmark = pytest.mark.shared
@@ -270,19 +270,53 @@ def test_a_slow_viewer_skips_ahead_and_is_told(lit: Engine, attach: Callable[...
     lit.call("send_input", session=session, text="x")
 
 
+def recorded(lit: Engine, session: str, **arguments: Any) -> tuple[list[Any], int]:
+    """The lines of a recording, and how many bytes of it are said to be lost."""
+    text, lost = "", 0
+    with lit.connect() as sock:
+        send(sock, "read_output", uuid.uuid4().hex, {"session": session, "mode": "cast", "follow": True, **arguments})
+        for message in messages(sock):
+            page = message.get("item") or message["result"]
+            text, lost = text + page["text"], lost + page["lost"]
+            if "result" in message:
+                break
+    return [json.loads(line) for line in text.splitlines()], lost
+
+
 def test_a_recording_plays(lit: Engine) -> None:
     session = lit.start("sh", "-c", "echo one; echo zwei-ü; exit 0")["id"]
     lit.call("wait_session", session=session, timeout="60s")
-    text = ""
-    with lit.connect() as sock:
-        send(sock, "read_output", "k", {"session": session, "mode": "cast"})
-        for message in messages(sock):
-            text += (message.get("item") or message.get("result"))["text"]
-            if "result" in message:
-                break
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert lines[0]["version"] == 2
+    lines, lost = recorded(lit, session)
+    assert (lines[0]["version"], lost) == (2, 0)
     assert "".join(event[2] for event in lines[1:] if event[1] == "o") == "one\r\nzwei-ü\r\n"
+
+
+def test_the_last_part_of_a_recording(lit: Engine) -> None:
+    """It begins with the screen as it stood there, also when that was drawn in what is not in it."""
+    draw = "printf '\\033[?1049h\\033[2J\\033[1;1Htitle'; printf '\\033[3;1H%09d' $(seq 9000); printf '\\033[5;1Hlast'"
+    session = lit.start("sh", "-c", draw, rows=6, cols=30)["id"]
+    lit.call("wait_session", session=session, timeout="60s")
+    whole, _ = recorded(lit, session)
+    since = lit.show(session)["output"] - 1000
+    (header, (at, _, screen), *events), lost = recorded(lit, session, since=since)
+    assert (header["width"], header["height"], at, lost) == (30, 6, 0.0, 0)
+    assert header["timestamp"] >= whole[0]["timestamp"]
+    assert "title" in screen
+    assert "".join(event[2] for event in events) == "".join(event[2] for event in whole[1:])[-1000:]
+    assert "last" in events[-1][2]
+    said = lit.cli("read", session, "--cast", "--since", str(since))
+    assert json.loads(said.stdout.splitlines()[1])[2] == screen
+
+
+def test_a_recording_says_what_is_not_kept() -> None:
+    with engine(LAMPLIGHTER_LOG_LIMIT="400000", LAMPLIGHTER_LOG_SEGMENT="100000") as lit:
+        session = lit.start("sh", "-c", "seq 1 200000")["id"]
+        lit.call("wait_session", session=session, timeout="60s")
+        printed = lit.show(session)["output"]
+        _, lost = recorded(lit, session)
+        assert printed - 400_000 < lost < printed
+        assert recorded(lit, session, since=1000)[1] == lost - 1000
+        assert recorded(lit, session, since=printed - 10)[1] == 0
 
 
 @pytest.mark.alone

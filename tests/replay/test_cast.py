@@ -15,6 +15,7 @@ from lamplighter.holder.log import LogWriter
 from lamplighter.holder.segments import NO_STREAM, RESIZE, SIZE, STDERR, STDOUT, segments
 from lamplighter.replay import keyframes
 from lamplighter.replay.cast import recording
+from lamplighter.replay.emulator import Emulator
 from lamplighter.replay.screen import Screen
 
 
@@ -23,9 +24,21 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def played(folder: str, title: str | None = None) -> tuple[dict[str, Any], list[list[Any]]]:
-    header, *events = [json.loads(line) for line in recording(folder, title)]
+def played(folder: str, title: str | None = None, since: int = 0) -> tuple[dict[str, Any], list[list[Any]]]:
+    header, *events = [json.loads(line) for line in recording(folder, title, since)]
     return header, events
+
+
+def shown(header: dict[str, Any], events: list[list[Any]]) -> list[str]:
+    """What a terminal shows that plays it to its end."""
+    terminal = Emulator(header["height"], header["width"], 100)
+    for _, kind, data in events:
+        if kind == "o":
+            terminal.feed(data.encode())
+        elif kind == "r":
+            cols, rows = map(int, data.split("x"))
+            terminal.resize(rows, cols)
+    return terminal.plain(0, terminal.total - 1)
 
 
 def terminal_log(folder: str, **limits: int) -> LogWriter:
@@ -111,6 +124,41 @@ def test_a_lost_beginning_is_set_right_by_the_first_keyframe(folder: str) -> Non
     assert repaired[0].startswith("\x1bc")
     kept = sum(event[2].count("\x1b[7m") for event in events)
     assert kept >= (writer.offset - first) // 4 - 1
+
+
+def test_a_recording_from_anywhere_ends_with_the_same_screen(folder: str) -> None:
+    writer = terminal_log(folder)
+    pieces = ["\x1b[?1049h\x1b[2;9Htop \U0001f600", "\x1b[3;5r\x1b[31m", "a漢b\r\n", "\x1b[5;1Hlast"]
+    for number, piece in enumerate(pieces):
+        writer.append_output(piece.encode(), STDOUT, 1001.25 + number)
+        writer.append(RESIZE, NO_STREAM, SIZE.pack(24 - number, 80 - number), 1001.25 + number)
+    whole = shown(*played(folder))
+    assert any("top \U0001f600" in line for line in whole)
+    for since in range(writer.offset + 1):
+        header, events = played(folder, "late", since)
+        assert shown(header, events) == whole, since
+        assert [event[0] for event in events] == sorted(event[0] for event in events)
+        assert events[0][0] == 0 or since == 0
+    header, events = played(folder, since=writer.offset - len(pieces[-1]))
+    assert header == {"version": 2, "width": 78, "height": 22, "timestamp": 1003}
+    assert events[1:] == [[1.0, "o", pieces[-1]], [1.0, "r", "77x21"]]
+
+
+def test_a_log_from_within_a_character(folder: str) -> None:
+    writer = LogWriter(folder)
+    writer.append_output("漢字\nrest\n".encode(), STDOUT, 5)
+    writer.append_output(b"end\n", STDOUT, 7)
+    assert played(folder, since=4)[1] == [[0.0, "o", "\r\nrest\r\n"], [2.0, "o", "end\r\n"]]
+
+
+def test_a_recording_from_before_what_is_kept_is_all_that_is_kept(folder: str) -> None:
+    writer = terminal_log(folder, limit=4096, segment=1024)
+    while segments(folder)[0].start == 0:
+        writer.append_output(b"x" * 100, STDOUT, 1002)
+    first = segments(folder)[0].start
+    assert played(folder, since=first) == played(folder, since=1) == played(folder)
+    assert played(folder)[1][0][1:] == ["m", f"{first} bytes of output lost: rotated"]
+    assert all(event[1] == "o" for event in played(folder, since=first + 1)[1])
 
 
 @settings(max_examples=80, deadline=None)

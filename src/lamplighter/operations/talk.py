@@ -62,7 +62,10 @@ class ReadOutput(Request):
         default=None, ge=1, le=1_000_000, description="only the last N lines; of a transcript, messages"
     )
     since: int | None = Field(
-        default=None, ge=0, lt=1 << 53, description="output or transcript from this cursor on, each has its own"
+        default=None,
+        ge=0,
+        lt=1 << 53,
+        description="output or a recording from this cursor on; of a transcript, from its own",
     )
     follow: bool = Field(default=False, description="go on as more comes, until the session has ended")
     limit: int = Field(

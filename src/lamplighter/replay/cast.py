@@ -1,6 +1,6 @@
 """A session's log as a recording that asciinema plays: asciicast v2, which its 2.x and 3.x players both read.
 
-Knows frames and the recording's format. Needs no terminal, and knows nothing of sessions.
+Knows frames and the recording's format. Needs a terminal only to begin in the middle, and knows nothing of sessions.
 """
 
 from __future__ import annotations
@@ -13,25 +13,37 @@ from lamplighter.holder.log_reader import Frame, LogReader
 from lamplighter.holder.segments import GAP, NO_STREAM, OUTPUT, RESIZE, SIZE, gap_said
 from lamplighter.replay import keyframes
 from lamplighter.replay.keyframes import Keyframe
+from lamplighter.replay.screen import Screen, log_start
 
 _USUAL_SIZE = 24, 80
 _RESET = b"\x1bc"
+# What is left of a character in UTF-8 that was cut: at most three of these.
+_INSIDE_CHARACTERS = bytes(range(0x80, 0xC0))
+_LONGEST_REST = 3
 
 
-def recording(folder: str, title: str | None = None) -> Iterator[str]:
-    """The lines of the recording, without their newlines: a header, then events in the order they happened."""
+def recording(folder: str, title: str | None = None, since: int = 0) -> Iterator[str]:
+    """The lines of the recording, without their newlines: a header, then events in the order they happened.
+
+    With `since` it begins at that offset, and a terminal's with the screen as it stood there. Where the log itself begins
+    later, it is the whole recording.
+    """
     with LogReader(folder) as reader:
-        opening = _opening(reader)
-        size, started = opening if opening is not None else (None, 0.0)
+        size, started = _opening(reader)
+        frames = _repaired(folder, reader)
+        if since > log_start(folder):
+            keyframe = _screen_at(folder, since) if size else None
+            size = (keyframe.rows, keyframe.cols) if keyframe else None
+            started = next((frame.time for frame in reader.frames(since)), started)
+            frames = _continued(reader, since, keyframe, started or 0.0)
         rows, cols = size or _USUAL_SIZE
-        header = {"version": 2, "width": cols, "height": rows, "timestamp": int(started)}
+        header = {"version": 2, "width": cols, "height": rows, "timestamp": int(started or 0)}
         yield json.dumps(header | ({"title": title} if title else {}), ensure_ascii=False)
-        if opening is not None:
-            yield from _Events(started, (rows, cols), headless=size is None).of(_repaired(folder, reader))
+        yield from _Events(started or 0.0, (rows, cols), headless=size is None).of(frames)
 
 
-def _opening(reader: LogReader) -> tuple[tuple[int, int] | None, float] | None:
-    """The first size, if it is known before the first output, and the time of the first frame; None for no frames."""
+def _opening(reader: LogReader) -> tuple[tuple[int, int] | None, float | None]:
+    """The first size, if it is known before the first output, and the time of the first frame, if there is one."""
     started = None
     for frame in reader.frames():
         started = frame.time if started is None else started
@@ -39,8 +51,28 @@ def _opening(reader: LogReader) -> tuple[tuple[int, int] | None, float] | None:
             rows, cols = SIZE.unpack(frame.payload)
             return (rows, cols), started
         if frame.kind == OUTPUT:
-            return None, started
-    return None if started is None else (None, started)
+            break
+    return None, started
+
+
+def _screen_at(folder: str, offset: int) -> Keyframe:
+    with Screen(folder) as screen:
+        screen.advance_to(offset)
+        return screen.keyframe()
+
+
+def _continued(reader: LogReader, since: int, keyframe: Keyframe | None, time: float) -> Iterator[Frame]:
+    """The frames from `since` on, after the screen that stands for all before them."""
+    frames = reader.frames(since)
+    if keyframe is not None:
+        yield Frame(OUTPUT, NO_STREAM, since, time, _RESET + keyframe.vt)
+        yield from (frame for frame in frames if frame.kind != RESIZE or frame.offset > since)  # it has that size
+        return
+    for frame in frames:
+        if frame.kind == OUTPUT and frame.offset == since:
+            begun = frame.payload[:_LONGEST_REST].lstrip(_INSIDE_CHARACTERS)
+            frame = frame._replace(payload=begun + frame.payload[_LONGEST_REST:])
+        yield frame
 
 
 def _repaired(folder: str, reader: LogReader) -> Iterator[Frame]:

@@ -131,7 +131,7 @@ class Screen:
     def _terminal_for(self, offset: int | None) -> Emulator:
         """Ours, unless it is past `offset`, or what it needs next is gone and a keyframe may bridge that."""
         backwards = offset is not None and offset < self.offset
-        if self._terminal is None or backwards or self.offset < _log_start(self._folder):
+        if self._terminal is None or backwards or self.offset < log_start(self._folder):
             return self._begin(offset)
         return self._terminal
 
@@ -139,7 +139,7 @@ class Screen:
         if self._terminal is not None:
             self._terminal.close()
         self._replies.clear()
-        keyframe = keyframes.newest(self._folder, offset, _log_start(self._folder))
+        keyframe = keyframes.newest(self._folder, offset, log_start(self._folder))
         # Without a keyframe we ask from 0 on: what was rotated away then comes as a gap, and we are not exact.
         rows, cols = (keyframe.rows, keyframe.cols) if keyframe else self._usual_size
         terminal = self._terminal = Emulator(_sane(rows), _sane(cols), self._scrollback)
@@ -168,6 +168,7 @@ def _sane(length: int) -> int:
     return min(max(length, 1), _LARGEST)
 
 
-def _log_start(folder: str) -> int:
+def log_start(folder: str) -> int:
+    """The offset of the oldest output that is kept."""
     found = segments(folder)
     return found[0].start if found else 0

@@ -18,7 +18,7 @@ from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import INPUT
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.replay import cast, keyframes
-from lamplighter.replay.screen import Screen
+from lamplighter.replay.screen import Screen, log_start
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,10 +81,14 @@ class Reading:
         """Where the output stood when this very input was typed; None when it never was."""
         return await asyncio.to_thread(_typed_at, self.fleet.folder(session.id), key)
 
-    async def cast(self, session: Session) -> AsyncIterator[dict[str, Any]]:
-        lines = cast.recording(self.fleet.folder(session.id), session.name)
+    async def cast(self, session: Session, since: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """A recording from an offset on, in pages. The first says how much of it rotation took."""
+        folder = self.fleet.folder(session.id)
+        lost = max(0, await asyncio.to_thread(log_start, folder) - since)
+        lines = cast.recording(folder, session.name, since)
         while text := await asyncio.to_thread(_some, lines):
-            yield {"id": session.id, "mode": "cast", "text": text, "cursor": 0, "more": True, "lost": 0}
+            yield {"id": session.id, "mode": "cast", "text": text, "cursor": 0, "more": True, "lost": lost}
+            lost = 0
         yield {"id": session.id, "mode": "cast", "text": "", "cursor": 0, "more": False, "lost": 0}
 
     # -- screens

@@ -166,7 +166,7 @@ class Speech:
             yield await self.reading.screen(session, mode, lines)
             return
         if mode == "cast":
-            async for page in self.reading.cast(session):
+            async for page in self.reading.cast(session, since or 0):
                 yield page
             return
         page = await self.reading.output(session, lines, since, limit)

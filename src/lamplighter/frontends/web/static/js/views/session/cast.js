@@ -3,24 +3,20 @@
 
 import { callInParts } from "../../api.js";
 
-const MOST = 20 << 20;
+const MOST = 12_000_000; // bytes of output
 const IDLE_SECONDS = 1.5;
 
-/** {rows, cols, events: [{at, kind, data}], cut}: kind is o (output), r (a size) or m (a mark). */
-export async function loadCast(session, signal) {
-  const enough = new AbortController();
+/** {rows, cols, events: [{at, kind, data}], played, printed}: kind is o (output), r (a size) or m (a mark); the last two are bytes. */
+export async function loadCast({ id, output }, signal) {
+  const since = Math.max(0, output - MOST);
   const parts = [];
-  let size = 0;
-  const take = ({ text }) => {
-    parts.push(text);
-    size += text.length;
-    if (size > MOST) enough.abort();
+  let lost = 0;
+  const take = (part) => {
+    parts.push(part.text);
+    lost += part.lost;
   };
-  const stop = AbortSignal.any([signal, enough.signal]);
-  await callInParts("read_output", { session, mode: "cast", follow: true }, take, { signal: stop }).catch((error) => {
-    if (!enough.signal.aborted || signal.aborted) throw error;
-  });
-  return { ...parseCast(parts.join("")), cut: size > MOST };
+  await callInParts("read_output", { session: id, mode: "cast", since, follow: true }, take, { signal });
+  return { ...parseCast(parts.join("")), played: Math.max(0, output - since - lost), printed: output };
 }
 
 export function parseCast(text) {

@@ -1,6 +1,7 @@
 // What a session that has ended had on its screen, from its first moment to its last; the last is shown at first.
 
 import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
+import { bytes } from "../../format.js";
 import { addKeys } from "../../keys.js";
 import { connection } from "../../live.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
@@ -17,7 +18,7 @@ export function Playback({ session, isLog = false }) {
   const [shown, setShown] = useState({ player: null, problem: null });
   const [finding, setFinding] = useState(false);
   const [round, setRound] = useState(0);
-  useEffect(() => prepare(session.id, place.current, isLog, setShown), [session.id, round]);
+  useEffect(() => prepare(session, place.current, isLog, setShown), [session.id, round]);
   const { player, screen, recording, problem } = shown;
   const back = problem?.code === "DAEMON_UNREACHABLE" && connection.value === "live";
   useEffect(() => {
@@ -30,7 +31,7 @@ export function Playback({ session, isLog = false }) {
   return html`
     <section class="panel terminal playback" aria-label=${isLog ? "Log" : "Recording"}>
       <header>
-        <div class="said" role="status"><span class="phase ended"><i aria-hidden="true"></i>${recording?.cut ? "The first 20 MB of its recording" : "As it was"}</span></div>
+        <div class="said" role="status"><span class="phase ended"><i aria-hidden="true"></i>${howMuch(recording)}</span></div>
         <button class="quiet" aria-expanded=${finding} disabled=${!player} onClick=${() => setFinding(!finding)}>Find</button>
         ${finding && screen && html`<${Find} screen=${screen} close=${() => setFinding(false)} />`}
       </header>
@@ -41,6 +42,9 @@ export function Playback({ session, isLog = false }) {
     </section>
   `;
 }
+
+const howMuch = (recording) =>
+  recording && recording.played < recording.printed ? `The last ${bytes(recording.played)} of ${bytes(recording.printed)} that it printed` : "As it was";
 
 /** Until the function that comes back is called. */
 function prepare(session, place, isLog, setShown) {
