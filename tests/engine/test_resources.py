@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from lamplighter.errors import Code, LampError
 from lamplighter.holder.wire import pack_input, pack_json
 from lamplighter.store.migrations import MIGRATIONS
+from lamplighter.testing.disk import fill, make_room, small_disk
 from lamplighter.testing.engine import Engine, engine, send
 from lamplighter.testing.processes import alive, inspect, wait_until
 
 
 @pytest.fixture
 def small() -> Iterator[Engine]:
-    """An engine on a disk of eight megabytes."""
-    made = Engine()
-    shutil.rmtree(made.folder)
-    made.folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "lamplighter-test", str(made.folder)],
-        check=False,
-        capture_output=True,
-    )
-    if mounted.returncode != 0:
-        made.close()
-        pytest.skip("only root can mount a small disk")
-    try:
-        made.home.make()
+    with small_disk() as made:
         yield made
-    finally:
-        (made.folder / "ballast").unlink(missing_ok=True)
-        left = made.close()
-        subprocess.run(["umount", "-l", str(made.folder)], check=True)
-        shutil.rmtree(made.folder)
-        assert not left
 
 
 def test_a_full_disk(small: Engine) -> None:
@@ -54,7 +32,7 @@ def test_a_full_disk(small: Engine) -> None:
     ]
     small.call("send_input", session=session, text="1000")
     small.call("wait_session", session=session, until="text=did 1000", timeout="60s")
-    _fill(small.folder / "ballast")
+    fill(small)
     with pytest.raises(LampError) as caught:
         small.start("cat")
     assert caught.value.code is Code.DISK_FULL
@@ -66,18 +44,12 @@ def test_a_full_disk(small: Engine) -> None:
     # Typed at the shim itself: the session goes on reading and printing, though none of it can be kept.
     _type(small, session, b"100000\r")
     assert wait_until(lambda: small.show(session)["output"] > offset + 100_000)
-    (small.folder / "ballast").unlink()
+    make_room(small)
     small.call("send_input", session=session, text="10")
     small.call("wait_session", session=session, until="text=did 10\r", since=offset, timeout="60s")
     page = small.call("read_output", session=session, mode="output", since=0)
     assert page["lost"] >= 100_000 - 8192
     assert small.call("kill_session", session=session, force=True)["state"] == "ended"
-
-
-def _fill(ballast: Path) -> None:
-    with suppress(OSError), open(ballast, "wb", buffering=0) as file:
-        while True:
-            file.write(b"x" * 4096)
 
 
 def _type(lit: Engine, session: str, data: bytes) -> None:

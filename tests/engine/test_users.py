@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,24 +17,12 @@ from lamplighter.testing.escapees import ESCAPEES
 from lamplighter.testing.fixtures import cgroup_usable
 from lamplighter.testing.ordinary import UID, OrdinaryEngine, delegated_cgroup, find_python
 from lamplighter.testing.processes import marked, none_left, wait_until
+from lamplighter.testing.survivor import make_program, start_with
 from lamplighter.testing.tmux import tmux_of
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
 
 TEN = [name for name in ESCAPEES if name not in ("plain", "bomb")]
-# Root's from all sides, or its starter could still signal it; deaf to the terminal's end, which the kernel tells everybody.
-HELPER = """
-#define _GNU_SOURCE
-#include <signal.h>
-#include <unistd.h>
-int main(void) {
-    if (setresgid(0, 0, 0) || setresuid(0, 0, 0)) return 1;
-    signal(SIGHUP, SIG_IGN);
-    alarm(120);
-    write(1, "root is here\\n", 13);
-    for (;;) pause();
-}
-"""
 STATUS_SURVIVORS = 8
 
 
@@ -88,35 +74,8 @@ def test_what_a_kill_proves_is_said_before(ordinary: OrdinaryEngine) -> None:
     assert ordinary.call("check_host")["guarantee"] == ordinary.guarantee
 
 
-@pytest.fixture
-def helper() -> Callable[[OrdinaryEngine], str]:
-    """Makes a program that is root whoever starts it."""
-
-    def make(lit: OrdinaryEngine) -> str:
-        if shutil.which("cc") is None:
-            pytest.skip("there is no C compiler to make a setuid program with")
-        if os.statvfs(lit.folder).f_flag & os.ST_NOSUID:
-            pytest.skip("the file system of the temporary folder is mounted nosuid")
-        program = lit.folder / "helper"
-        subprocess.run(["cc", "-x", "c", "-w", "-o", str(program), "-"], input=HELPER.encode(), check=True)
-        os.chown(program, 0, 0)
-        program.chmod(0o4755)
-        return str(program)
-
-    return make
-
-
-def start_with(lit: OrdinaryEngine, program: str, mark: str) -> tuple[str, int]:
-    """A session with root's process in it: its id, and that process."""
-    session = lit.start("sh", "-c", f"{program} {mark} & exec sleep 300")["id"]
-    lit.call("wait_session", session=session, until="text=root is here", timeout="60s")
-    found = [process for process in marked(mark) if process.cmdline[0] == program]
-    assert [os.stat(f"/proc/{process.pid}").st_uid for process in found] == [0]
-    return session, found[0].pid
-
-
-def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
-    session, survivor = start_with(tree, helper(tree), mark)
+def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, mark: str) -> None:
+    session, survivor = start_with(tree, make_program(tree), mark)
     killed = tree.cli("kill", session, "--force", "--grace", "0", "--json")
     assert killed.returncode == STATUS_SURVIVORS, killed
     told = json.loads(killed.stdout)
@@ -132,8 +91,8 @@ def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, helper: Call
     assert survivor in {process["pid"] for process in certificate["processes"]}
 
 
-def test_a_survivor_in_an_adopted_session(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
-    program = helper(tree)
+def test_a_survivor_in_an_adopted_session(tree: OrdinaryEngine, mark: str) -> None:
+    program = make_program(tree)
     with tmux_of(tree) as tmux:
         tmux.prefix = tree.prefix
         tmux.new("work", f"{program} {mark} & exec sleep 300")
@@ -155,9 +114,9 @@ def test_a_survivor_in_an_adopted_session(tree: OrdinaryEngine, helper: Callable
         assert tmux.sessions() == ["neighbour"]
 
 
-def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, helper: Callable[..., str], mark: str) -> None:
+def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, mark: str) -> None:
     """The ending that hangs on it is found again, with the survivor in it, and completes."""
-    session, survivor = start_with(tree, helper(tree), mark)
+    session, survivor = start_with(tree, make_program(tree), mark)
     assert tree.call("end_session", session=session, grace="0s")["state"] == "ending"
     tree.kill(tree.daemon())
     again = tree.call("kill_session", session=session, force=True, grace="0s")
@@ -169,20 +128,16 @@ def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, helper: Cal
     assert [event["action"] for event in tree.events(session)].count("ended") == 1
 
 
-def test_a_cgroup_of_ones_own_ends_even_roots_process(
-    kernel: OrdinaryEngine, helper: Callable[..., str], mark: str
-) -> None:
-    session, survivor = start_with(kernel, helper(kernel), mark)
+def test_a_cgroup_of_ones_own_ends_even_roots_process(kernel: OrdinaryEngine, mark: str) -> None:
+    session, survivor = start_with(kernel, make_program(kernel), mark)
     ended = kernel.call("kill_session", session=session, force=True, grace="0s")
     assert none_left(mark)
     assert (ended["state"], ended["certificate"]["guarantee"]) == ("ended", "kernel")
     assert survivor in {process["pid"] for process in ended["certificate"]["processes"]}
 
 
-def test_a_survivor_in_a_cleanup_takes_no_other_row_along(
-    tree: OrdinaryEngine, helper: Callable[..., str], mark: str
-) -> None:
-    session, survivor = start_with(tree, helper(tree), mark)
+def test_a_survivor_in_a_cleanup_takes_no_other_row_along(tree: OrdinaryEngine, mark: str) -> None:
+    session, survivor = start_with(tree, make_program(tree), mark)
     other = tree.start("sleep", "300", name="other", headless=True)["id"]
     done = tree.cli("cleanup", "*", "--force", "--grace", "0", "--yes", "--json")
     assert done.returncode == STATUS_SURVIVORS, done
