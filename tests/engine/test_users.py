@@ -82,12 +82,15 @@ def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, mark: str) -
     assert told["state"] == "ending"
     assert [(one["pid"], bool(one["why"])) for one in told["certificate"]["survivors"]] == [(survivor, True)]
     assert survivor not in {process["pid"] for process in told["certificate"]["processes"]}
-    assert tree.show(session)["state"] == "ending"
+    shown = tree.show(session)
+    assert (shown["state"], shown["survivors"]) == ("ending", told["certificate"]["survivors"])
+    assert f"{survivor} " in tree.cli("show", session).stdout.partition("SURVIVED: 1 process")[2]
     assert {process.pid for process in marked(mark)} == {survivor}
     os.kill(survivor, signal.SIGKILL)
     assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
-    certificate = tree.show(session)["ending"]["certificate"]
-    assert (certificate["guarantee"], certificate["survivors"]) == ("tree", [])
+    shown = tree.show(session)
+    certificate = shown["ending"]["certificate"]
+    assert (certificate["guarantee"], certificate["survivors"], shown["survivors"]) == ("tree", [], [])
     assert survivor in {process["pid"] for process in certificate["processes"]}
 
 

@@ -102,6 +102,7 @@ class Portrait:
             "predecessor": session.predecessor,
             **await self._legacy(session),
             "intent": _intent(session),
+            "survivors": lamp.certificate["survivors"] if lamp and lamp.certificate else [],
             "ending": _ending(session),
             "folder": self.fleet.folder(session.id),
             "tmux": session.place or None,

@@ -181,6 +181,9 @@ class SessionDetail(SessionView):
     successor: str | None = Field(description="the session that went on from it")
     handoff: HandoffView | None = Field(description="what it left to the next; inferred when nobody wrote one")
     intent: dict[str, Any] | None
+    survivors: list[dict[str, Any]] = Field(
+        default_factory=list, description="while it is ending: what KILL did not end so far, and why"
+    )
     ending: EndingView | None
     folder: str = Field(description="where its log is")
     tmux: dict[str, Any] | None = Field(default=None, description="where it is in tmux: socket, name, session, pane")

@@ -37,8 +37,8 @@ _PATH = os.pathsep.join(
 class OrdinaryEngine(Engine):
     """`delegated` is a cgroup folder of the user's in which everything is started."""
 
-    def __init__(self, python: str, delegated: str | None = None) -> None:
-        super().__init__(PYTHONPATH=_PATH, TMPDIR="/tmp")
+    def __init__(self, python: str, delegated: str | None = None, **environment: str) -> None:
+        super().__init__(PYTHONPATH=_PATH, TMPDIR="/tmp", **environment)
         self.environment["HOME"] = str(self.folder)
         self.python = python
         enter = ["sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', delegated] if delegated else []

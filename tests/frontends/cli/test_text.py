@@ -52,6 +52,7 @@ SHOWN: dict[str, list[Block]] = {
     "tree": sessions.tree({"sessions": [session()]}),
     "overview": sessions.overview({"sessions": ROWS}),
     "show": detail.show(session(ending=ENDING)),
+    "show ending": detail.show(session(state="ending", survivors=CERTIFICATE["survivors"])),
     "end": endings.ended({"id": EVIL, "name": EVIL, "state": "ended", "certificate": CERTIFICATE}),
     "survivors": endings.ended({"id": EVIL, "name": EVIL, "state": "ending", "certificate": CERTIFICATE}),
     "down": endings.down({"ended": [{"id": EVIL, "name": EVIL, "error": {"message": EVIL}}], "alive": 1}),

@@ -8,7 +8,7 @@ from typing import Any
 from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
 from lamplighter.frontends.cli.text import age, ago, clean, command_line, counted, cpu, exit_words, size
-from lamplighter.frontends.cli.views.endings import proof
+from lamplighter.frontends.cli.views.endings import proof, survived
 from lamplighter.frontends.cli.views.handoffs import left, summary
 from lamplighter.frontends.cli.views.sessions import verdict
 
@@ -17,6 +17,8 @@ def show(session: dict[str, Any]) -> list[Block]:
     blocks = facts(_facts(session, time.time()))
     if session["tree"]:
         blocks += [Line(), Line(("processes", "strong")), _processes(session["tree"])]
+    if session.get("survivors"):
+        blocks += [Line(), *survived(session["survivors"], loud=False)]
     if session["ending"]:
         blocks += [Line(), *_ending(session["ending"])]
     if session.get("handoff"):

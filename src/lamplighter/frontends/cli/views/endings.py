@@ -54,17 +54,16 @@ def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> l
         if len(processes) > len(shown):
             blocks.append(Line((f"  and {len(processes) - len(shown)} more; lamp show lists them all", "dim")))
     blocks += [Line(f"  spared: {survivor(item)}") for item in certificate.get("spared", ())]
-    survivors = certificate["survivors"]
-    if survivors:
-        whose = f" of {of}" if of else ""
-        blocks.append(
-            Line(
-                (f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on", "bad"),
-                loud=True,
-            )
-        )
-        blocks += [Line(f"  {survivor(item)}", loud=True) for item in survivors]
-    return blocks
+    return blocks + survived(certificate["survivors"], of=of)
+
+
+def survived(survivors: list[dict[str, Any]], *, of: str = "", loud: bool = True) -> list[Block]:
+    """Every survivor, and nothing where there is none."""
+    if not survivors:
+        return []
+    whose = f" of {of}" if of else ""
+    words = f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on"
+    return [Line((words, "bad"), loud=loud), *(Line(f"  {survivor(item)}", loud=loud) for item in survivors)]
 
 
 def _process(process: dict[str, Any]) -> Line:

@@ -2,8 +2,8 @@
 
 import { html } from "../../vendor/preact.js";
 import { openDialog } from "../parts/dialog.js";
-import { Waiting } from "../parts/empty.js";
-import { Done, Going, Over, Refused, useEnding } from "./ending.js";
+import { Refused, Waiting } from "../parts/empty.js";
+import { Done, Going, Over, useEnding } from "./ending.js";
 import { Consequences, useSubject } from "./subject.js";
 
 /** Cancel has the focus: what somebody meant to type into a terminal, Enter and all, ends nothing. */

@@ -39,7 +39,16 @@ export function Going({ row, word, close }) {
   `;
 }
 
-export const Done = ({ result, close }) => html`
+export const Done = ({ result, close }) =>
+  result.state === "ended" ? html`<${Told} result=${result} close=${close} />` : html`<${Lasting} result=${result} close=${close} />`;
+
+/** With survivors: until it has none. */
+function Lasting({ result, close }) {
+  const [session] = useSubject(result);
+  return session?.ending ? html`<${Over} session=${session} close=${close} />` : html`<${Told} result=${result} close=${close} />`;
+}
+
+const Told = ({ result, close }) => html`
   <header><h2 id="dialog-title">${result.name} ${result.state === "ended" ? `has ended: ${result.how}` : "is still ending"}</h2></header>
   <div class="body"><${Certificate} certificate=${result.certificate} summary=${result.summary} /></div>
   <footer><button class="main" autofocus onClick=${close}>Done</button></footer>
@@ -48,7 +57,5 @@ export const Done = ({ result, close }) => html`
 /** For one that has ended while the question stood: there is nothing left to ask. */
 export const Over = ({ session, close }) => {
   const { how, certificate, summary } = session.ending;
-  return html`<${Done} result=${{ name: session.name, state: session.state, how, certificate, summary }} close=${close} />`;
+  return html`<${Told} result=${{ name: session.name, state: session.state, how, certificate, summary }} close=${close} />`;
 };
-
-export const Refused = ({ error }) => error && html`<p class="note bad" role="alert"><strong>${error.message}</strong> ${error.hint}</p>`;

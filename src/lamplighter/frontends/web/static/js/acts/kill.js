@@ -2,10 +2,10 @@
 
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { openDialog } from "../parts/dialog.js";
-import { Waiting } from "../parts/empty.js";
+import { Refused, Waiting } from "../parts/empty.js";
 import { isActive } from "../parts/verdict.js";
 import { endSession } from "./end.js";
-import { Done, Going, Over, Refused, useEnding } from "./ending.js";
+import { Done, Going, Over, useEnding } from "./ending.js";
 import { Consequences, useSubject } from "./subject.js";
 
 export const killSession = (row) => openDialog(Kill, { row, wide: true, stays: true });

@@ -19,7 +19,7 @@ export function Certificate({ certificate, summary }) {
   return html`
     <div class="certificate stack">
       <${Judgement} certificate=${certificate} />
-      ${survivors.length > 0 && html`<${Group} title=${`Still alive: ${survivors.length}`} kind="bad" rows=${survivors} />`}
+      ${survivors.length > 0 && html`<${Alive} survivors=${survivors} />`}
       ${processes.length > 0 && html`<${Group} title=${`${count(processes.length, "process", "processes")} gone`} rows=${processes} />`}
       ${spared.length > 0 && html`<${Group} title="Left alone: it serves others too" rows=${spared} />`}
       ${summary && html`<${Summary} summary=${summary} />`}
@@ -30,16 +30,19 @@ export function Certificate({ certificate, summary }) {
 
 function Judgement({ certificate }) {
   const { survivors, processes, guarantee } = certificate;
-  if (survivors.length) {
-    return html`
-      <p class="note bad">
-        <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays as ending; it is tried again every few seconds.
-      </p>
-    `;
-  }
+  if (survivors.length) return html`<${Survived} survivors=${survivors} />`;
   const gone = processes.length ? `${count(processes.length, "process", "processes")} gone in ${seconds(certificate.seconds)}.` : "It had no process.";
   return html`<p class=${`note ${guarantee === "best_effort" ? "warn" : "good"}`}><strong>Nothing is left. ${gone}</strong> ${PROVEN[guarantee] ?? guarantee}</p>`;
 }
+
+/** That some do not die, while it is tried again. */
+export const Survived = ({ survivors }) => html`
+  <p class="note bad" role="status">
+    <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays as ending; it is tried again every few seconds.
+  </p>
+`;
+
+export const Alive = ({ survivors }) => html`<${Group} title=${`Still alive: ${survivors.length}`} kind="bad" rows=${survivors} />`;
 
 const Group = ({ title, rows, kind = "" }) => html`
   <div class=${`deaths ${kind}`}>

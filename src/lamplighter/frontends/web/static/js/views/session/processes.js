@@ -2,7 +2,7 @@
 
 import { html } from "../../../vendor/preact.js";
 import { bytes, count } from "../../format.js";
-import { Certificate } from "../../parts/certificate.js";
+import { Alive, Certificate, Survived } from "../../parts/certificate.js";
 import { Empty } from "../../parts/empty.js";
 
 const STATES = { R: "running", S: "sleeping", D: "in the kernel", T: "stopped", t: "traced", Z: "dead, not reaped", I: "idle" };
@@ -42,8 +42,17 @@ export function Processes({ session }) {
     const why = session.driver === "logical" ? "It is what an agent tells of itself, alive by a lease." : "None of its processes is to be seen now.";
     return html`<section class="panel"><${Empty} title="No processes">${why}<//></section>`;
   }
-  return html`<${Tree} session=${session} />`;
+  return html`
+    ${session.survivors.length > 0 && html`<${Survivors} survivors=${session.survivors} />`}
+    <${Tree} session=${session} />
+  `;
 }
+
+const Survivors = ({ survivors }) => html`
+  <section class="panel" aria-label="Survivors">
+    <div class="body certificate stack"><${Survived} survivors=${survivors} /><${Alive} survivors=${survivors} /></div>
+  </section>
+`;
 
 function Tree({ session }) {
   const most = Math.max(1, ...session.tree.map((process) => process.memory));
