@@ -5,14 +5,20 @@ In a real browser.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import socket
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from lamplighter.testing.browser import Visit
-from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.disk import fill, make_room, small_disk
+from lamplighter.testing.engine import Engine, engine, leaving_nothing
+from lamplighter.testing.ordinary import UID, OrdinaryEngine, find_python
+from lamplighter.testing.survivor import make_program, start_with
 
 pytestmark = pytest.mark.browser
 Visiting = Callable[..., Visit]
@@ -34,6 +40,127 @@ def at(visit: Visit, session: str, tab: str = "") -> Page:
 
 def rows(page: Page) -> Locator:
     return page.locator(".xterm-rows")
+
+
+# -- no room
+
+
+def start(page: Page, command: str) -> Locator:
+    page.get_by_role("button", name="Start a session").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label(re.compile("^\\s*Command")).fill(command)
+    dialog.get_by_role("button", name="Start").click()
+    return dialog
+
+
+def test_a_full_disk_is_said_and_stops_nothing(page_of: Visiting) -> None:
+    with small_disk(LAMPLIGHTER_HTTP_PORT="0") as lit:
+        session = lit.start("bash", "--norc", name="goes-on")["id"]
+        visit = page_of(lit)
+        visit.expects("503", "net::ERR", "Failed to load")
+        page = at(visit, session)
+        page.locator('.screen[data-phase="live"]').wait_for()
+        page.get_by_role("button", name="Take the keyboard").click()
+        page.get_by_text("You have the keyboard").wait_for()
+        fill(lit)
+        page.keyboard.type("echo $((6*7))\n")
+        expect(rows(page)).to_contain_text("42")
+        page.keyboard.press("Control+\\")
+        page.evaluate("location.hash = '#/sessions'")
+        dialog = start(page, "sleep 300")
+        expect(dialog.get_by_role("alert")).to_contain_text(re.compile("(the store cannot|nothing can) be written"))
+        expect(dialog.get_by_role("alert")).to_contain_text("make room")
+        dialog.get_by_role("button", name="Cancel").click()
+        page = at(visit, session)
+        page.get_by_role("textbox", name=re.compile("Text for")).fill("echo never")
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(page.locator(".composer").get_by_role("alert")).to_contain_text("make room")
+        page.get_by_role("button", name=re.compile("^End ")).click()
+        page.get_by_role("dialog").get_by_role("button", name="End it").click()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("make room")
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name=re.compile("^Protect ")).click()
+        page.get_by_role("dialog").get_by_role("button", name="Protect").click()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("make room")
+        assert [row["name"] for row in lit.call("list_sessions")["sessions"]] == ["goes-on"]
+        make_room(lit)
+        page.get_by_role("dialog").get_by_role("button", name="Protect").click()
+        expect(page.get_by_text("Protected: no cleanup")).to_be_visible()
+        assert "never" not in lit.output(session)
+        page.evaluate("location.hash = '#/sessions'")
+        start(page, "sleep 300")
+        page.wait_for_url(re.compile("#/sessions/.+"))
+        expect(page.get_by_role("heading", name="sleep")).to_be_visible()
+        visit.settle()
+
+
+# -- what cannot be killed
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_a_survivor_is_named_until_it_is_gone(page_of: Visiting, mark: str) -> None:
+    python = find_python()
+    if python is None:
+        pytest.skip(f"uid {UID} can read no Python of this version, or not this package")
+    with leaving_nothing(OrdinaryEngine(python, LAMPLIGHTER_HTTP_PORT="0")) as lit:
+        session, survivor = start_with(lit, make_program(lit), mark)
+        visit = page_of(lit)
+        visit.expects("net::ERR", "Failed to load")
+        page = at(visit, session, "processes")
+        page.get_by_role("button", name=re.compile("^End ")).click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Grace").fill("0s")
+        dialog.get_by_role("button", name="End it").click()
+        expect(dialog).to_contain_text("1 process is still alive.")
+        row = dialog.get_by_role("row", name=re.compile(rf"^{survivor} "))
+        expect(row).to_contain_text("not permitted: it belongs to another user")
+        dialog.get_by_role("button", name="Done").click()
+        expect(page.get_by_label("Survivors")).to_contain_text("1 process is still alive.")
+        expect(page.get_by_label("Survivors")).to_contain_text(str(survivor))
+        page.get_by_role("button", name=re.compile("^End ")).click()
+        page.get_by_role("dialog").get_by_role("button", name="End it").click()
+        expect(dialog).to_contain_text("1 process is still alive.")
+        os.kill(survivor, signal.SIGKILL)
+        expect(dialog).to_contain_text("Nothing is left. 2 processes gone")
+        dialog.get_by_role("button", name="Done").click()
+        expect(page.get_by_role("heading", name="Death certificate")).to_be_visible()
+        expect(page.get_by_label("Survivors")).to_have_count(0)
+        assert lit.show(session)["state"] == "ended"
+
+
+# -- a daemon that is lost
+
+
+def test_a_daemon_that_is_killed_does_not_stop_a_recording(page_of: Visiting) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
+        session = lit.start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo part $i; sleep 0.7; done; echo last")["id"]
+        lit.call("wait_session", session=session, until="ended", timeout="60s")
+        visit = page_of(lit)
+        visit.expects("net::ERR", "Failed to load")
+        page = at(visit, session)
+        page.locator('.screen[data-phase="recorded"]').wait_for()
+        page.get_by_role("button", name="Play").click()
+        expect(rows(page)).not_to_contain_text("part 4")
+        os.kill(lit.keeper()[0], signal.SIGSTOP)  # it would start another at once
+        try:
+            lit.kill(lit.daemon())
+            expect(page.get_by_text("The daemon does not answer.")).to_be_visible()
+            expect(rows(page)).to_contain_text("last")
+        finally:
+            os.kill(lit.keeper()[0], signal.SIGCONT)
+        lit.call("get_status")
+        expect(page.get_by_text("The daemon does not answer.")).to_have_count(0)
+        expect(rows(page)).to_contain_text("last")
+        page.get_by_role("button", name="Play").click()
+        expect(rows(page)).not_to_contain_text("part 2")
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        visit.settle()
+
+
+# -- more than can be played
 
 
 def test_a_long_recording_plays_its_last_part(house: Engine, page_of: Visiting) -> None:

@@ -3,12 +3,14 @@
 import { html, useState } from "../../vendor/preact.js";
 import { call } from "../api.js";
 import { openDialog } from "../parts/dialog.js";
-import { say, sayError } from "../parts/toast.js";
+import { Refused } from "../parts/empty.js";
+import { say } from "../parts/toast.js";
 
 export const protectSession = (row) => openDialog(Protect, { row });
 
 function Protect({ row, close }) {
   const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState(null);
   const off = row.protected;
   const act = async () => {
     setBusy(true);
@@ -17,7 +19,7 @@ function Protect({ row, close }) {
       say(off ? `${row.name} is not protected any more` : `${row.name} is protected`);
       close();
     } catch (error) {
-      sayError(error);
+      setRefused(error);
       setBusy(false);
     }
   };
@@ -26,6 +28,7 @@ function Protect({ row, close }) {
     <div class="body">
       <p>${off ? "Cleanups, its limits and agents that may can end it again." : "No cleanup, no limit and no agent may end it then, only you by name."}</p>
       <p class="muted">Nothing of it is touched, and it can be taken back at any time.</p>
+      <${Refused} error=${refused} />
     </div>
     <footer>
       <button onClick=${close}>Cancel</button>

@@ -2,7 +2,7 @@
 
 import { html, useRef, useState } from "../../../vendor/preact.js";
 import { call, isUnsure, newKey } from "../../api.js";
-import { sayError } from "../../parts/toast.js";
+import { Refused } from "../../parts/empty.js";
 
 const KEYS = [
   ["C-c", "Ctrl C"], ["Escape", "Esc"], ["Enter", "Enter"], ["Tab", "Tab"], ["Up", "↑"], ["Down", "↓"], ["C-d", "Ctrl D"],
@@ -12,6 +12,7 @@ const SPOKEN = { Up: "Up", Down: "Down" };
 export function Composer({ session, focused = false, onSent = () => {} }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState(null);
   const field = useRef(null);
   const attempt = useRef(null); // the same text once more, after an error, is the same call: nothing is typed twice
   const send = async (words, keys) => {
@@ -19,6 +20,7 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
     const asked = JSON.stringify([words, keys]);
     if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
     setBusy(true);
+    setRefused(null);
     try {
       await call("send_input", { session: session.id, text: words, keys }, { key: attempt.current.key });
       attempt.current = null;
@@ -27,7 +29,7 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
     } catch (error) {
       // Only an answer that may never have come is asked for again; a refusal is over.
       if (!isUnsure(error)) attempt.current = null;
-      sayError(error);
+      setRefused(error);
     } finally {
       setBusy(false);
     }
@@ -47,6 +49,7 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
           onKeyDown=${press}></textarea>
         <button type="submit" disabled=${busy || !text}>Send</button>
       </div>
+      <${Refused} error=${refused} />
       ${session.driver !== "headless" && !speaks && html`<${Keys} send=${send} busy=${busy} />`}
     </form>
   `;
