@@ -150,6 +150,38 @@ def _keep(sent: list[bytes], data: Any) -> None:
         sent.append(data)
 
 
+def test_a_selection_is_copied(lit: Engine, page_of: Visiting) -> None:
+    """By the browser's own key and by a terminal's; with the keyboard taken, Ctrl-C is the program's."""
+    session = echo(lit, r"first\r\nsecond\r\n")
+    page = at(page_of(lit, permissions=["clipboard-read", "clipboard-write"]), session)
+    watching(page)
+    expect(rows(page)).to_contain_text("ready")
+    assert copied(page, "first", "Control+c") == "first"
+    assert copied(page, "second", "Control+Shift+C") == "second"
+    take(page)
+    assert copied(page, "first", "Control+Shift+C") == "first"
+    select(page, "second")
+    page.keyboard.press("Control+c")
+    expect(rows(page)).to_contain_text("<03>")
+    assert page.evaluate("navigator.clipboard.readText()") == "first"
+    assert re.findall("<.*?>", lit.output(session)) == ["<03>"]
+
+
+def select(page: Page, word: str) -> None:
+    box = page.locator(".xterm-rows span", has_text=word).first.bounding_box()
+    assert box is not None
+    page.mouse.dblclick(box["x"] + 15, box["y"] + box["height"] / 2)
+    expect(page.locator(".xterm-selection div").first).to_be_visible()
+
+
+def copied(page: Page, word: str, key: str) -> str:
+    page.evaluate("navigator.clipboard.writeText('nothing')")
+    select(page, word)
+    page.keyboard.press(key)
+    page.wait_for_function("async () => await navigator.clipboard.readText() !== 'nothing'")
+    return page.evaluate("navigator.clipboard.readText()")
+
+
 @pytest.mark.parametrize("trick", sorted(TRICKS))
 def test_tricks_do_nothing(lit: Engine, page_of: Visiting, trick: str) -> None:
     visit = page_of(lit, permissions=[])
