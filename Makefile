@@ -34,8 +34,7 @@ lock: environment ## make requirements/dev.lock again from pyproject.toml
 		--quiet --output-file requirements/dev.lock
 
 format: environment ## put the code in shape
-	@$(PYTHON) -m ruff check --fix --quiet
-	@$(PYTHON) -m ruff format
+	@$(PYTHON) -m scripts.checks --write
 
 lint: environment ## linters, types and layers, without the tests
 	@$(PYTHON) -m scripts.checks

@@ -1,4 +1,4 @@
-"""The stages of ./test: linters, types, layers, tests; each with its time, all of them even when one fails.
+"""The stages of ./test: linters, types, layers, tests; and of `make format`. Each with its time, all even when one fails.
 
 Knows the commands and their order; knows nothing of how the environment was made.
 """
@@ -16,7 +16,7 @@ from scripts import detachment, environment, outsiders, programs
 
 @dataclass(frozen=True)
 class Stage:
-    """One command of the environment. What a linter says is shown only when it fails; tests are shown as they run."""
+    """One command of the environment, or biome. What a linter says is shown only when it fails; tests are shown as they run."""
 
     name: str
     command: tuple[str, ...]
@@ -28,6 +28,12 @@ STATIC = (
     Stage("ruff format", ("ruff", "format", "--check")),
     Stage("basedpyright", ("basedpyright",)),
     Stage("import layers", ("lint-imports",)),
+    Stage("biome", ("biome", "check", "--error-on-warnings")),
+)
+SHAPING = (
+    Stage("ruff check", ("ruff", "check", "--fix")),
+    Stage("ruff format", ("ruff", "format")),
+    Stage("biome", ("biome", "check", "--error-on-warnings", "--write")),
 )
 # Twice the cores that are usual: half of the time a test waits for something to happen.
 TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-clear"), live=True)
@@ -111,7 +117,7 @@ def _run(stage: Stage) -> int:
 
 def _command(command: tuple[str, ...]) -> list[str]:
     name, *arguments = command
-    return [environment.tool(name), *arguments]
+    return [*(outsiders.biome() if name == "biome" else [environment.tool(name)]), *arguments]
 
 
 def _input() -> int | None:
@@ -120,4 +126,4 @@ def _input() -> int | None:
 
 
 if __name__ == "__main__":
-    sys.exit(check(STATIC))
+    sys.exit(check(SHAPING if "--write" in sys.argv else STATIC))

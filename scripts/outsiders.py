@@ -1,5 +1,5 @@
 """The programs of others that the tests meet, run by the Node of `.venv`: what checks the MCP server, and real agents.
-With them what the page's libraries are made with.
+With them what the page's libraries are made with, and what checks its own script and style.
 
 Knows npm, the locks, and the stamp that says from what they were installed; knows nothing of what is
 checked with them.
@@ -52,6 +52,7 @@ class Collection:
 CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
 AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node", cached=True)
 LIBRARIES = Collection("the page's libraries", environment.ROOT / "scripts" / "vendor")
+BIOME = Collection("what checks the page", environment.ROOT / "scripts" / "biome")
 
 
 def ready(collection: Collection = CHECKS) -> None:
@@ -66,6 +67,12 @@ def agents_ready() -> None:
     status = _bring(AGENTS)
     if status:
         print(f"Could not install {AGENTS.name}: `npm ci` in {AGENTS.folder} ended with {status}.", flush=True)
+
+
+def biome() -> list[str]:
+    """The command that checks the page's own script and style, as biome.jsonc says; brought if it is missing."""
+    ready(BIOME)
+    return [str(node()), str(BIOME.modules / "@biomejs" / "biome" / "bin" / "biome")]
 
 
 def node() -> Path:

@@ -54,7 +54,7 @@ export async function login(link) {
 
 export const newKey = () => {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return "page-" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 };
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -64,7 +64,12 @@ async function post(name, args, key, signal, parts) {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
-      return await fetch(`/api/call/${name}${parts ? "?parts" : ""}`, { method: "POST", headers: headers(), body, signal });
+      return await fetch(`/api/call/${name}${parts ? "?parts" : ""}`, {
+        method: "POST",
+        headers: headers(),
+        body,
+        signal,
+      });
     } catch (error) {
       if (signal?.aborted) throw error;
       // The same key again is the same call: nothing is done twice.
@@ -140,7 +145,10 @@ export async function* events(query, signal) {
 /** A WebSocket to a session's terminal; what is said on it is in frontends/web/terminals.py. */
 export function terminalSocket(session) {
   const proof = kept(PROOF) ?? "";
-  const socket = new WebSocket(`ws://${location.host}/api/terminal/${encodeURIComponent(session)}`, ["lamplighter", `proof.${proof}`]);
+  const socket = new WebSocket(`ws://${location.host}/api/terminal/${encodeURIComponent(session)}`, [
+    "lamplighter",
+    `proof.${proof}`,
+  ]);
   socket.binaryType = "arraybuffer";
   return socket;
 }

@@ -1,23 +1,39 @@
 // The page: logging in, which view is shown, and what is around it. Knows the views by name alone.
 
-import { html, render, useEffect, effect } from "../vendor/preact.js";
+import { effect, html, render, useEffect } from "../vendor/preact.js";
 import { hasLogin, login } from "./api.js";
 import { addKeys } from "./keys.js";
 import { admit, connection, status } from "./live.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { Help } from "./parts/help.js";
 import { later } from "./parts/later.js";
-import { Toasts, sayError } from "./parts/toast.js";
+import { sayError, Toasts } from "./parts/toast.js";
 import { go, href, route } from "./route.js";
 import { theme, toggleTheme } from "./theme.js";
 
 const REST_MS = 1500;
 const VIEWS = {
-  sessions: { title: "Sessions", key: "1", View: later(() => import("./views/sessions.js").then((found) => found.Sessions)) },
-  cleanup: { title: "Cleanup", key: "2", View: later(() => import("./views/cleanup.js").then((found) => found.Cleanup)) },
-  approvals: { title: "Approvals", key: "3", View: later(() => import("./views/approvals.js").then((found) => found.Approvals)) },
+  sessions: {
+    title: "Sessions",
+    key: "1",
+    View: later(() => import("./views/sessions.js").then((found) => found.Sessions)),
+  },
+  cleanup: {
+    title: "Cleanup",
+    key: "2",
+    View: later(() => import("./views/cleanup.js").then((found) => found.Cleanup)),
+  },
+  approvals: {
+    title: "Approvals",
+    key: "3",
+    View: later(() => import("./views/approvals.js").then((found) => found.Approvals)),
+  },
   memory: { title: "Memory", key: "4", View: later(() => import("./views/memory.js").then((found) => found.Memory)) },
-  timeline: { title: "Timeline", key: "5", View: later(() => import("./views/timeline.js").then((found) => found.Timeline)) },
+  timeline: {
+    title: "Timeline",
+    key: "5",
+    View: later(() => import("./views/timeline.js").then((found) => found.Timeline)),
+  },
 };
 const Session = later(() => import("./views/session.js").then((found) => found.Session));
 
@@ -89,7 +105,11 @@ function App() {
     () =>
       addKeys([
         { keys: ["?"], does: "this help", act: () => openDialog(Help) },
-        ...Object.entries(VIEWS).map(([name, { title, key }]) => ({ keys: [key], does: title.toLowerCase(), act: () => go([name]) })),
+        ...Object.entries(VIEWS).map(([name, { title, key }]) => ({
+          keys: [key],
+          does: title.toLowerCase(),
+          act: () => go([name]),
+        })),
       ]),
     [],
   );
@@ -144,7 +164,9 @@ function bringTheRest() {
   const stop = effect(() => {
     if (connection.value !== "live") return;
     queueMicrotask(() => stop());
-    setTimeout(() => [Session, ...Object.values(VIEWS).map(({ View }) => View)].forEach((View) => View.bring()), REST_MS);
+    setTimeout(() => {
+      for (const { View } of [{ View: Session }, ...Object.values(VIEWS)]) View.bring();
+    }, REST_MS);
   });
 }
 

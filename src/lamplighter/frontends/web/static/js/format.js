@@ -38,16 +38,22 @@ export const grouped = (number) => (number < 1000 ? String(number) : NUMBERS.for
 export const count = (number, one, many = `${one}s`) => `${grouped(number)} ${number === 1 ? one : many}`;
 
 export const short = (number) =>
-  number < 1000 ? String(number) : number < 1e6 ? `${(number / 1e3).toFixed(number < 1e4 ? 1 : 0)}k` : `${(number / 1e6).toFixed(1)}M`;
+  number < 1000
+    ? String(number)
+    : number < 1e6
+      ? `${(number / 1e3).toFixed(number < 1e4 ? 1 : 0)}k`
+      : `${(number / 1e6).toFixed(1)}M`;
 
 export const clock = (moment) => new Date(moment).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-export const day = (moment) => new Date(moment).toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "short" });
+export const day = (moment) =>
+  new Date(moment).toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "short" });
 
 export const full = (moment) => (moment ? MOMENTS.format(new Date(moment)) : "");
 
 /** A command as a person would type it. */
-export const commandLine = (words) => words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+export const commandLine = (words) =>
+  words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 
 /** What became of a process: exit 0, signal KILL. */
 export const exitWords = (exit) => (!exit ? "" : exit.signal ? `signal ${exit.signal}` : `exit ${exit.code ?? "?"}`);

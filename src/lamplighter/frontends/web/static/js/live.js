@@ -1,6 +1,6 @@
 // What the daemon tells by itself, as signals that views read: the connection, its state, the sessions, one session.
 
-import { signal, batch } from "../vendor/preact.js";
+import { batch, signal } from "../vendor/preact.js";
 import { call, events, hasLogin, LampError, onDenied, PROOF } from "./api.js";
 
 const HIDDEN_MS = 5000;
@@ -110,7 +110,10 @@ export function admit() {
   connection.value = "connecting";
   restart();
 }
-addEventListener("storage", ({ key, newValue }) => key === PROOF && newValue && connection.value === "denied" && admit());
+addEventListener(
+  "storage",
+  ({ key, newValue }) => key === PROOF && newValue && connection.value === "denied" && admit(),
+);
 
 // A browser has six connections to one address for all its tabs: a tab that nobody sees gives its own back, and only looks now
 // and then whether something waits for the operator.

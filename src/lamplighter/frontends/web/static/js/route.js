@@ -7,7 +7,10 @@ export const route = signal(parse());
 
 function parse() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path: path.split("/").filter(Boolean).map(decoded), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+  return {
+    path: path.split("/").filter(Boolean).map(decoded),
+    query: Object.fromEntries(new URLSearchParams(query ?? "")),
+  };
 }
 
 /** An address may have been typed, or cut off: what cannot be read is taken as it is. */

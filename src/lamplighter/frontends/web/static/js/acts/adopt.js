@@ -9,7 +9,8 @@ import { go } from "../route.js";
 import { ADOPTED_KINDS } from "./kinds.js";
 
 /** A tmux session that was made by hand. */
-export const adoptTmux = (made) => openDialog(Adopt, { what: made, title: made.id, named: { target: made.id }, inTmux: true });
+export const adoptTmux = (made) =>
+  openDialog(Adopt, { what: made, title: made.id, named: { target: made.id }, inTmux: true });
 
 /** An agent that the scan found; `adopted` is called once it is a session. */
 export function adoptAgent(agent, adopted) {

@@ -73,7 +73,10 @@ function given(form) {
   const found = { reason: text("reason") };
   for (const name of ["grace", "succession_policy"]) if (text(name)) found[name] = text(name);
   for (const [name, , many] of FIELDS) {
-    const lines = text(name).split("\n").map((line) => line.trim()).filter(Boolean);
+    const lines = text(name)
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
     if (lines.length) found[name] = many ? lines : text(name);
   }
   return found;

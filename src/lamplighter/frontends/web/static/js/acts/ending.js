@@ -40,12 +40,16 @@ export function Going({ row, word, close }) {
 }
 
 export const Done = ({ result, close }) =>
-  result.state === "ended" ? html`<${Told} result=${result} close=${close} />` : html`<${Lasting} result=${result} close=${close} />`;
+  result.state === "ended"
+    ? html`<${Told} result=${result} close=${close} />`
+    : html`<${Lasting} result=${result} close=${close} />`;
 
 /** With survivors: until it has none. */
 function Lasting({ result, close }) {
   const [session] = useSubject(result);
-  return session?.ending ? html`<${Over} session=${session} close=${close} />` : html`<${Told} result=${result} close=${close} />`;
+  return session?.ending
+    ? html`<${Over} session=${session} close=${close} />`
+    : html`<${Told} result=${result} close=${close} />`;
 }
 
 const Told = ({ result, close }) => html`

@@ -24,7 +24,12 @@ function Kill({ row, close }) {
     event.preventDefault();
     if (!session || !meant) return;
     const form = new FormData(event.target);
-    ending.go({ session: row.id, force: active, grace: String(form.get("grace") || "5s"), reason: String(form.get("reason") ?? "").trim() });
+    ending.go({
+      session: row.id,
+      force: active,
+      grace: String(form.get("grace") || "5s"),
+      reason: String(form.get("reason") ?? "").trim(),
+    });
   };
   return html`
     <header><h2 id="dialog-title">Kill ${row.name}?</h2></header>

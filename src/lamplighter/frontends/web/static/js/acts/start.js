@@ -26,7 +26,10 @@ export const startSession = (row) => openDialog(Start, { from: row, wide: true, 
 
 /** What start_session is asked; a LampError when the command line cannot be read. */
 function argumentsOf(form) {
-  const given = TEXTS.filter((name) => form[name].trim()).map((name) => [name, name === "prompt" ? form[name] : form[name].trim()]);
+  const given = TEXTS.filter((name) => form[name].trim()).map((name) => [
+    name,
+    name === "prompt" ? form[name] : form[name].trim(),
+  ]);
   const args = { ...Object.fromEntries(given), kind: form.kind, protect: form.protect };
   if (form.way !== "terminal") args[form.way] = true;
   if (form.what === "command") return { ...args, command: split(form.line).words };
@@ -128,13 +131,19 @@ function Start({ from, close }) {
 const Choice = ({ label, names, value, onChoose }) => html`
   <div class="segmented" role="group" aria-label=${label}>
     ${Object.entries(names).map(
-      ([name, title]) => html`<button key=${name} type="button" aria-pressed=${String(value === name)} onClick=${() => onChoose(name)}>${title}</button>`,
+      ([name, title]) =>
+        html`<button key=${name} type="button" aria-pressed=${String(value === name)} onClick=${() => onChoose(name)}>${title}</button>`,
     )}
   </div>
 `;
 
 function Field({ form, set, name, title, about, area, mono, ...more }) {
-  const shared = { value: form[name], onInput: (event) => set({ [name]: event.target.value }), class: mono ? "mono" : "", ...more };
+  const shared = {
+    value: form[name],
+    onInput: (event) => set({ [name]: event.target.value }),
+    class: mono ? "mono" : "",
+    ...more,
+  };
   return html`
     <label>
       <span>${title} <small>${about}</small></span>
@@ -154,7 +163,8 @@ function How({ form, set }) {
 }
 
 function More({ form, set }) {
-  const field = (name, title, about, more = {}) => html`<${Field} form=${form} set=${set} name=${name} title=${title} about=${about} ...${more} />`;
+  const field = (name, title, about, more = {}) =>
+    html`<${Field} form=${form} set=${set} name=${name} title=${title} about=${about} ...${more} />`;
   return html`
     <details open=${Boolean(form.from_session)}>
       <summary>Limits, kind, and what it goes on from</summary>
@@ -189,11 +199,13 @@ function WillRun({ preview, error, form }) {
   const own = status.value && !status.value.shell;
   return html`
     <div class="will" aria-live="polite">
-      ${error
-        ? html`<p class="note bad" role="alert"><strong>${error.message}</strong><br />${error.hint}</p>`
-        : preview
-          ? html`<p class="note"><strong>Will run</strong> in ${preview.cwd}, as ${form.kind}:<code>${commandLine(preview.command)}</code></p>`
-          : html`<p class="note plain">${form.what === "command" ? "Give a command" : "Choose an agent"}, and what will run is shown here.</p>`}
+      ${
+        error
+          ? html`<p class="note bad" role="alert"><strong>${error.message}</strong><br />${error.hint}</p>`
+          : preview
+            ? html`<p class="note"><strong>Will run</strong> in ${preview.cwd}, as ${form.kind}:<code>${commandLine(preview.command)}</code></p>`
+            : html`<p class="note plain">${form.what === "command" ? "Give a command" : "Choose an agent"}, and what will run is shown here.</p>`
+      }
       ${own && html`<p class="note warn">The environment is the daemon's own; lamp open again to use your shell's environment.</p>`}
     </div>
   `;

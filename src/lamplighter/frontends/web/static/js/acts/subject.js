@@ -64,13 +64,20 @@ const PROOF = {
 /** [kind, words] */
 function points(session) {
   const found = [["", `It is ${whose(session.owner)}${session.parent ? `, started by ${session.parent}` : ""}.`]];
-  if (session.attached) found.push(["warn", `${count(session.attached, "person is", "people are")} at its terminal now.`]);
+  if (session.attached)
+    found.push(["warn", `${count(session.attached, "person is", "people are")} at its terminal now.`]);
   if (session.protected) found.push(["warn", "It is protected: only you may end it, and by this you do."]);
-  if (isActive(session)) found.push(["warn", `It is ${session.verdict}: ${session.evidence.join(", ") || "no more is known"}.`]);
-  if (session.children.length) found.push(["", `${count(session.children.length, "session")} that it started ${session.children.length === 1 ? "stays" : "stay"}: ${session.children.join(", ")}.`]);
+  if (isActive(session))
+    found.push(["warn", `It is ${session.verdict}: ${session.evidence.join(", ") || "no more is known"}.`]);
+  if (session.children.length)
+    found.push([
+      "",
+      `${count(session.children.length, "session")} that it started ${session.children.length === 1 ? "stays" : "stay"}: ${session.children.join(", ")}.`,
+    ]);
   found.push(handed(session));
   if (session.last_output_at) found.push(["", `Quiet for ${duration(session.quiet_for)}. Its log and recording stay.`]);
-  if (session.driver !== "logical") found.push([session.guarantee === "best_effort" ? "warn" : "", PROOF[session.guarantee] ?? session.guarantee]);
+  if (session.driver !== "logical")
+    found.push([session.guarantee === "best_effort" ? "warn" : "", PROOF[session.guarantee] ?? session.guarantee]);
   return found;
 }
 

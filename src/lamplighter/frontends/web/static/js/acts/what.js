@@ -39,13 +39,15 @@ export const Line = ({ form, set }) => html`
       onInput=${(event) => set({ line: event.target.value })}
     />
   </label>
-  ${wantsShell(form.line) &&
-  html`
+  ${
+    wantsShell(form.line) &&
+    html`
     <p class="note warn row spread">
       <span>No shell runs this: pipes, variables and patterns are passed on as they are.</span>
       <button type="button" onClick=${() => set({ line: `bash -c '${form.line.replaceAll("'", "'\\''")}'` })}>Run it by a shell</button>
     </p>
-  `}
+  `
+  }
 `;
 
 export function Agent({ form, set }) {

@@ -11,7 +11,13 @@ const PROVEN = {
 const SHOWN = 200;
 
 export const seconds = (value) =>
-  value == null ? "" : value < 1 ? `${Math.round(value * 1000)} ms` : value < 60 ? `${value.toFixed(1)} s` : duration(value);
+  value == null
+    ? ""
+    : value < 1
+      ? `${Math.round(value * 1000)} ms`
+      : value < 60
+        ? `${value.toFixed(1)} s`
+        : duration(value);
 
 /** `summary`, if there is one, is what the session came to in the end. */
 export function Certificate({ certificate, summary }) {
@@ -31,7 +37,9 @@ export function Certificate({ certificate, summary }) {
 function Judgement({ certificate }) {
   const { survivors, processes, guarantee } = certificate;
   if (survivors.length) return html`<${Survived} survivors=${survivors} />`;
-  const gone = processes.length ? `${count(processes.length, "process", "processes")} gone in ${seconds(certificate.seconds)}.` : "It had no process.";
+  const gone = processes.length
+    ? `${count(processes.length, "process", "processes")} gone in ${seconds(certificate.seconds)}.`
+    : "It had no process.";
   return html`<p class=${`note ${guarantee === "best_effort" ? "warn" : "good"}`}><strong>Nothing is left. ${gone}</strong> ${PROVEN[guarantee] ?? guarantee}</p>`;
 }
 
@@ -42,7 +50,8 @@ export const Survived = ({ survivors }) => html`
   </p>
 `;
 
-export const Alive = ({ survivors }) => html`<${Group} title=${`Still alive: ${survivors.length}`} kind="bad" rows=${survivors} />`;
+export const Alive = ({ survivors }) =>
+  html`<${Group} title=${`Still alive: ${survivors.length}`} kind="bad" rows=${survivors} />`;
 
 const Group = ({ title, rows, kind = "" }) => html`
   <div class=${`deaths ${kind}`}>
@@ -71,9 +80,25 @@ function Summary({ summary }) {
   const facts = [
     ["Why", summary.why],
     ["Ran for", summary.seconds != null && duration(summary.seconds)],
-    ["Messages", summary.messages && Object.entries(summary.messages).map(([role, number]) => `${number} ${role}`).join(", ")],
-    ["Tokens", summary.tokens && Object.entries(summary.tokens).map(([kind, number]) => `${number.toLocaleString("en")} ${kind}`).join(", ")],
-    ["Git", git && `${git.branch ?? git.head?.slice(0, 12)}: ${count(git.commit_count, "commit")}, ${count(git.file_count, "file")}, +${git.insertions} −${git.deletions}`],
+    [
+      "Messages",
+      summary.messages &&
+        Object.entries(summary.messages)
+          .map(([role, number]) => `${number} ${role}`)
+          .join(", "),
+    ],
+    [
+      "Tokens",
+      summary.tokens &&
+        Object.entries(summary.tokens)
+          .map(([kind, number]) => `${number.toLocaleString("en")} ${kind}`)
+          .join(", "),
+    ],
+    [
+      "Git",
+      git &&
+        `${git.branch ?? git.head?.slice(0, 12)}: ${count(git.commit_count, "commit")}, ${count(git.file_count, "file")}, +${git.insertions} −${git.deletions}`,
+    ],
     ["Stored", stored(summary)],
   ].filter(([, value]) => value);
   return html`

@@ -21,6 +21,7 @@ export const Problem = ({ error }) => html`
 `;
 
 /** An error where somebody tried something. In a dialog it has to be there: all that is outside is out of reach. */
-export const Refused = ({ error }) => error && html`<p class="note bad" role="alert"><strong>${error.message}</strong> ${error.hint}</p>`;
+export const Refused = ({ error }) =>
+  error && html`<p class="note bad" role="alert"><strong>${error.message}</strong> ${error.hint}</p>`;
 
 export const Waiting = () => html`<div class="waiting" aria-busy="true"><span class="sr">Loading</span></div>`;

@@ -13,4 +13,5 @@ export const Verdict = ({ row }) => {
 };
 
 /** Working, waiting or unknown, or people are at it: not to be killed without a second, deliberate act. */
-export const isActive = (row) => row.state !== "ended" && (["working", "waiting", "unknown"].includes(row.verdict) || row.attached > 0);
+export const isActive = (row) =>
+  row.state !== "ended" && (["working", "waiting", "unknown"].includes(row.verdict) || row.attached > 0);

@@ -38,7 +38,11 @@ async function decide(request, decision) {
   try {
     await call("decide_approval", { request: request.id, decision });
     const granted = decision === "grant";
-    say(`${granted ? "Granted" : "Refused"}: ${sentence(request, granted)}`, "good", granted ? "for this call alone, once" : "nothing is done");
+    say(
+      `${granted ? "Granted" : "Refused"}: ${sentence(request, granted)}`,
+      "good",
+      granted ? "for this call alone, once" : "nothing is done",
+    );
   } catch (failed) {
     sayError(failed);
   }
@@ -73,8 +77,10 @@ export function Approvals() {
     </div>
     ${error.value && html`<section class="panel"><${Problem} error=${error.value} /></section>`}
     ${!found && !error.value && html`<${Waiting} />`}
-    ${found?.length === 0 &&
-    html`<section class="panel"><${Empty} title="Nothing waits for you">${NOTHING}<//></section>`}
+    ${
+      found?.length === 0 &&
+      html`<section class="panel"><${Empty} title="Nothing waits for you">${NOTHING}<//></section>`
+    }
     <div class="stack" ref=${list}>
       ${found?.map((request) => html`<${Request} key=${request.id} request=${request} decide=${decided} />`)}
     </div>
@@ -82,7 +88,8 @@ export function Approvals() {
   `;
 }
 
-const NOTHING = "When an agent wants to send to, end or kill a session that is not its own, or asks before it uses a tool, it is shown here.";
+const NOTHING =
+  "When an agent wants to send to, end or kill a session that is not its own, or asks before it uses a tool, it is shown here.";
 
 function keys(list) {
   const step = (by) => () => {

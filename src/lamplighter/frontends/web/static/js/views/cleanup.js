@@ -5,7 +5,7 @@ import { addKeys } from "../keys.js";
 import { want } from "../live.js";
 import { Problem, Waiting } from "../parts/empty.js";
 import { go, href, replace } from "../route.js";
-import { Choice, argumentsOf, first, fromQuery, toQuery } from "./cleanup/choice.js";
+import { argumentsOf, Choice, first, fromQuery, toQuery } from "./cleanup/choice.js";
 import { Leaks } from "./cleanup/leaks.js";
 import { NothingToDo, Plan } from "./cleanup/plan.js";
 import { Planning } from "./cleanup/planning.js";

@@ -28,7 +28,8 @@ export function Memory({ id, rest, query }) {
   const tab = Object.hasOwn(TABS, id ?? "") ? id : "records";
   const chosen = query.project ?? "";
   useEffect(() => {
-    const step = (by) => go(["memory", ORDER[(ORDER.indexOf(tab) + by + ORDER.length) % ORDER.length]], { project: chosen });
+    const step = (by) =>
+      go(["memory", ORDER[(ORDER.indexOf(tab) + by + ORDER.length) % ORDER.length]], { project: chosen });
     return addKeys([
       { keys: ["["], does: "tab to the left", act: () => step(-1) },
       { keys: ["]"], does: "tab to the right", act: () => step(1) },
@@ -45,9 +46,10 @@ export function Memory({ id, rest, query }) {
     ${error && html`<${Problem} error=${error} />`}
     ${!projects.value && !error && html`<${Waiting} />`}
     ${nothing && html`<${Nothing} />`}
-    ${projects.value &&
-    !nothing &&
-    html`
+    ${
+      projects.value &&
+      !nothing &&
+      html`
       <div class="memory">
         <${ProjectList} chosen=${chosen} path=${["memory", tab]} query=${query} />
         <div class="stack">
@@ -66,7 +68,8 @@ export function Memory({ id, rest, query }) {
           <${View} chosen=${chosen} rest=${rest} query=${query} changed=${again} />
         </div>
       </div>
-    `}
+    `
+    }
   `;
 }
 

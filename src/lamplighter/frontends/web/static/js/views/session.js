@@ -21,7 +21,10 @@ import { Processes } from "./session/processes.js";
 import { Terminal } from "./session/terminal.js";
 
 const TABS = {
-  terminal: { title: (session) => (session.driver === "headless" ? "Log" : session.state === "ended" ? "Recording" : "Terminal"), View: Output },
+  terminal: {
+    title: (session) => (session.driver === "headless" ? "Log" : session.state === "ended" ? "Recording" : "Terminal"),
+    View: Output,
+  },
   conversation: { title: () => "Conversation", View: Conversation },
   processes: { title: (session) => (session.state === "ended" ? "Certificate" : "Processes"), View: Processes },
   events: { title: () => "Events", View: Events },
@@ -37,12 +40,14 @@ function tabsOf(session) {
 
 const WITHOUT = {
   logical: "It is what an agent tells of itself: Lamplighter holds no process and no terminal of it.",
-  registered: "It runs in somebody's own terminal. Lamplighter sees its processes and may end them, but cannot see that screen.",
+  registered:
+    "It runs in somebody's own terminal. Lamplighter sees its processes and may end them, but cannot see that screen.",
 };
 
 function Output({ session }) {
   const isLog = session.driver === "headless";
-  if (session.driver in WITHOUT) return html`<section class="panel"><${Empty} title="No terminal to show">${WITHOUT[session.driver]}<//></section>`;
+  if (session.driver in WITHOUT)
+    return html`<section class="panel"><${Empty} title="No terminal to show">${WITHOUT[session.driver]}<//></section>`;
   if (session.state === "ended") return html`<${Playback} key="recording" session=${session} isLog=${isLog} />`;
   if (session.state === "starting") return html`<${Waiting} />`;
   if (session.driver === "tmux") return html`<${Tmux} session=${session} />`;
@@ -59,7 +64,8 @@ export function Session({ id, rest }) {
   const [asked, setAsked] = useState(null); // until then what is known is of the session that was looked at before
   useEffect(() => (want({ session: id }), setAsked(id)), [id]);
   useEffect(() => addKeys([{ keys: ["u", "Escape"], does: "back to the list", act: () => go(["sessions"]) }]), []);
-  if (problem.value && asked === id) return html`<${Back} /><h1 class="sr">Session</h1><${Problem} error=${problem.value} />`;
+  if (problem.value && asked === id)
+    return html`<${Back} /><h1 class="sr">Session</h1><${Problem} error=${problem.value} />`;
   const session = asked === id ? detail.value : null;
   if (!session) return html`<${Back} /><h1 class="sr">Session</h1><${Waiting} />`;
   const tabs = tabsOf(session);
@@ -80,7 +86,12 @@ const Back = () => html`<a class="back" href="#/sessions">← Sessions</a>`;
 /** What can be done to it; keys and buttons are the same. */
 const ACTS = [
   { key: "s", word: "Send", does: "send it a text", act: sendTo, fits: ({ driver }) => !(driver in WITHOUT) },
-  { key: "p", word: (session) => (session.protected ? "Unprotect" : "Protect"), does: "protect it, or no longer", act: protectSession },
+  {
+    key: "p",
+    word: (session) => (session.protected ? "Unprotect" : "Protect"),
+    does: "protect it, or no longer",
+    act: protectSession,
+  },
   { key: "e", word: "End", does: "end it politely", act: endSession },
   { key: "K", word: "Kill", does: "kill it", act: killSession, kind: "danger soft" },
 ];

@@ -6,9 +6,9 @@ import { bytes, grouped } from "../format.js";
 import { addKeys } from "../keys.js";
 import { byHand, problem, sessions, want } from "../live.js";
 import { Empty, Waiting } from "../parts/empty.js";
-import { ask, asked } from "./sessions/choice.js";
 import { Bar } from "./sessions/bar.js";
 import { ByHand } from "./sessions/byhand.js";
+import { ask, asked } from "./sessions/choice.js";
 import { bindings } from "./sessions/keys.js";
 import { List } from "./sessions/list.js";
 import { feel } from "./sessions/pulse.js";
@@ -55,7 +55,8 @@ function Sums() {
   const alive = found.value.filter((row) => row.state !== "ended");
   const sum = (field) => alive.reduce((total, row) => total + row[field], 0);
   const waiting = counts.value.waiting ?? 0;
-  const figure = (title, value, more = "") => html`<div class=${`sum ${more}`}><dt>${title}</dt><dd class="number">${value}</dd></div>`;
+  const figure = (title, value, more = "") =>
+    html`<div class=${`sum ${more}`}><dt>${title}</dt><dd class="number">${value}</dd></div>`;
   return html`
     <dl class="panel sums">
       ${figure("alive", grouped(alive.length))} ${figure("processes", grouped(sum("processes")))}

@@ -33,15 +33,17 @@ export function Timeline({ query }) {
     ${error && !result && html`<${Problem} error=${error} />`}
     ${!result && !error && html`<${Waiting} />`}
     ${result && spans.length === 0 && html`<${Nobody} first=${result.first_at} span=${span} put=${put} />`}
-    ${result &&
-    spans.length > 0 &&
-    html`
+    ${
+      result &&
+      spans.length > 0 &&
+      html`
       <${Sums} spans=${spans} span=${span} />
       ${result.left_out > 0 && html`<p class="note warn">${result.left_out} more sessions ended in this time: choose a shorter one to see them all.</p>`}
       <div aria-busy=${busy}>
         ${table ? html`<${SpanTable} spans=${spans} span=${span} />` : html`<${Lanes} lanes=${lanes} span=${span} />`}
       </div>
-    `}
+    `
+    }
   `;
 }
 
@@ -86,10 +88,12 @@ const Nobody = ({ first, span, put }) => html`
     <${Empty} title=${`No session lived ${span.zoom === "week" ? "in this week" : "in this time"}`} command="lamp start -- claude">
       ${title(span)}. ${first ? `The first session of all started on ${dayName(first)}.` : "None was ever started:"}
     <//>
-    ${first &&
-    html`<p class="empty-more">
+    ${
+      first &&
+      html`<p class="empty-more">
       <button onClick=${() => put({ day: "", hour: "" })}>Go to today</button>
       <button class="quiet" onClick=${() => put({ day: dayName(first), hour: "" })}>Go to the first</button>
-    </p>`}
+    </p>`
+    }
   </section>
 `;

@@ -6,7 +6,7 @@ import { bytes, commandLine, count, duration } from "../../format.js";
 import { Ago, Until } from "../../parts/tick.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";
-import { actOf, askerOf, consequence, isEnd, targetOf, valueOf, warning } from "./words.js";
+import { actOf, askerOf, consequence, isEnd, shown, targetOf, warning } from "./words.js";
 
 const LONG_MS = 86_400_000;
 
@@ -47,7 +47,7 @@ function Arguments({ operation, given }) {
   return html`
     <dl class="facts">
       <dt>operation</dt><dd><code>${operation}</code></dd>
-      ${said.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><code class="value">${valueOf(value)}</code></dd></div>`)}
+      ${said.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><code class="value">${shown(value)}</code></dd></div>`)}
       ${left.length > 0 && html`<dt>not given</dt><dd class="muted">${left.join(", ")}</dd>`}
     </dl>
   `;
@@ -55,11 +55,14 @@ function Arguments({ operation, given }) {
 
 const isBlank = (value) => value === null || value === "" || (Array.isArray(value) && value.length === 0);
 
-const Name = ({ session, words }) => (session ? html`<a href=${href(["sessions", session.id])}>${words}</a>` : html`<span>${words}</span>`);
+const Name = ({ session, words }) =>
+  session ? html`<a href=${href(["sessions", session.id])}>${words}</a>` : html`<span>${words}</span>`;
 
 /** What an agent waits for without an end is not said by the year. */
 const Expires = ({ at }) =>
-  Date.parse(at) - now() > LONG_MS ? "holds while the agent waits" : html`holds for <${Until} at=${at} over="no longer" />`;
+  Date.parse(at) - now() > LONG_MS
+    ? "holds while the agent waits"
+    : html`holds for <${Until} at=${at} over="no longer" />`;
 
 const Target = ({ target }) => html`
   <section aria-label="The session">
@@ -93,16 +96,18 @@ function Decision({ request, decide }) {
   return html`
     <footer>
       <button aria-label=${`Refuse, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Refuse</button>
-      ${asking && warned
-        ? html`
+      ${
+        asking && warned
+          ? html`
             <button onClick=${() => setAsking(false)}>Not yet</button>
             <button class="danger" disabled=${busy} onClick=${() => act("grant")} ref=${sure}>${warned}</button>
           `
-        : html`
+          : html`
             <button class="main" aria-label=${`Grant, ${who}`} disabled=${busy} onClick=${() => (warned ? setAsking(true) : act("grant"))}>
               ${warned ? "Grant…" : "Grant"}
             </button>
-          `}
+          `
+      }
     </footer>
   `;
 }

@@ -23,7 +23,8 @@ export const askerOf = ({ asker, caller }) => asker?.name ?? caller;
 export const targetOf = ({ target, arguments: given }) =>
   target?.name ?? (given?.name ? `tmux session ${given.name}, made by hand` : "a session that is gone");
 
-export const sentence = (request, granted) => `${askerOf(request)} may ${granted ? "" : "not "}${actOf(request)} ${targetOf(request)}`;
+export const sentence = (request, granted) =>
+  `${askerOf(request)} may ${granted ? "" : "not "}${actOf(request)} ${targetOf(request)}`;
 
 /** Whether the grant alone is a deliberate enough act: not when it ends what works, or what nobody can say that of. */
 export function warning(request) {
@@ -31,7 +32,9 @@ export function warning(request) {
   if (!ENDS.includes(operation)) return "";
   if (!target) return operation === "kill_tmux" ? "Grant: this ends a tmux session made by hand" : "";
   if (!isActive(target)) return "";
-  return target.attached > 0 ? "Grant: this ends a session that people are at" : `Grant: this ends a ${ADJECTIVES[target.verdict] ?? "living"} session`;
+  return target.attached > 0
+    ? "Grant: this ends a session that people are at"
+    : `Grant: this ends a ${ADJECTIVES[target.verdict] ?? "living"} session`;
 }
 const ADJECTIVES = { working: "working", waiting: "waiting", unknown: "living" };
 
@@ -42,10 +45,16 @@ export function consequence({ operation, target, arguments: given }) {
   if (!ENDS.includes(operation)) return "It is typed there as if somebody sat at it.";
   if (!target || target.state === "ended") return "There is nothing left to end.";
   const held = `It ends ${count(target.processes, "process", "processes")} and frees ${bytes(target.memory)}`;
-  const lost = operation === "end_session" ? "it is asked to leave first, and what it does not save is lost" : "what it has not saved is lost";
-  const tame = operation === "kill_session" && !given?.force && isActive(target) ? "; asked without force, so it is refused while the session is active" : "";
+  const lost =
+    operation === "end_session"
+      ? "it is asked to leave first, and what it does not save is lost"
+      : "what it has not saved is lost";
+  const tame =
+    operation === "kill_session" && !given?.force && isActive(target)
+      ? "; asked without force, so it is refused while the session is active"
+      : "";
   return `${held}; ${lost}${tame}.`;
 }
 
 /** An argument's value as it was given. */
-export const valueOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
+export const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));

@@ -28,20 +28,24 @@ export function Apply({ planning, close }) {
         ${rows.slice(0, 12).map((row) => html`<li key=${row.id} class="chip">${row.name}</li>`)}
         ${rows.length > 12 && html`<li class="muted">and ${rows.length - 12} more</li>`}
       </ul>
-      ${active.length > 0 &&
-      html`
+      ${
+        active.length > 0 &&
+        html`
         <label class="check note warn">
           <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
           <span>${activeWords(active)}</span>
         </label>
-      `}
-      ${likely.length > 0 &&
-      html`
+      `
+      }
+      ${
+        likely.length > 0 &&
+        html`
         <label class="check note warn">
           <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
           <span>${count(likely.length, "of these is", "of these are")} only likely: somebody may still want it. End ${likely.length === 1 ? "it" : "them"} all the same.</span>
         </label>
-      `}
+      `
+      }
       <label>
         Reason
         <input value=${reason} maxlength="2000" placeholder="optional, kept with each" autofocus onInput=${(event) => setReason(event.target.value)} />
@@ -56,7 +60,8 @@ export function Apply({ planning, close }) {
 
 const SESSIONS =
   "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds after TERM is killed. What it has not saved is lost; a hand-off is inferred where it leaves none.";
-const LEAKS = "Each is looked at once more, and skipped if it is no leak any more. What still runs five seconds after TERM is killed.";
+const LEAKS =
+  "Each is looked at once more, and skipped if it is no leak any more. What still runs five seconds after TERM is killed.";
 
 const sum = (rows, field) => rows.reduce((total, row) => total + row[field], 0);
 

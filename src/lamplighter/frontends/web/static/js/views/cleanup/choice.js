@@ -28,7 +28,13 @@ export function fromQuery({ selection = "", older_than = "" }) {
 }
 
 const selectionOf = ({ preset, project, selection }) =>
-  preset === "default" ? DEFAULT : preset === "idle" ? "idle" : preset === "project" ? `project:${project}` : selection.trim();
+  preset === "default"
+    ? DEFAULT
+    : preset === "idle"
+      ? "idle"
+      : preset === "project"
+        ? `project:${project}`
+        : selection.trim();
 
 /** As the address has it. */
 export const toQuery = (choice) => ({
@@ -50,7 +56,8 @@ export function Choice({ choice, change, submit, busy, changed }) {
     change(next);
     if (at_once && argumentsOf(next)) submit(next);
   };
-  const preset = (name) => set({ preset: name, older_than: name === "idle" ? choice.older_than || "1h" : "" }, name !== "custom");
+  const preset = (name) =>
+    set({ preset: name, older_than: name === "idle" ? choice.older_than || "1h" : "" }, name !== "custom");
   const onSubmit = (event) => {
     event.preventDefault();
     submit(choice);
@@ -69,8 +76,9 @@ export function Choice({ choice, change, submit, busy, changed }) {
       </div>
       <div class="asking">
         ${choice.preset === "project" && html`<${Project} value=${choice.project} pick=${(project) => set({ project }, true)} />`}
-        ${choice.preset === "custom" &&
-        html`
+        ${
+          choice.preset === "custom" &&
+          html`
           <label class="grow">
             Selection
             <input
@@ -83,7 +91,8 @@ export function Choice({ choice, change, submit, busy, changed }) {
               onInput=${(event) => set({ selection: event.target.value })}
             />
           </label>
-        `}
+        `
+        }
         <label class="short">
           Quiet for at least
           <input
@@ -101,13 +110,15 @@ export function Choice({ choice, change, submit, busy, changed }) {
         </label>
         <button type="submit" class=${changed ? "main" : ""} disabled=${busy || !argumentsOf(choice)}>${changed ? "Plan" : "Plan again"}</button>
       </div>
-      ${choice.force &&
-      html`
+      ${
+        choice.force &&
+        html`
         <p class="note warn">
           Sessions that work, wait for somebody or cannot be judged are in the plan too. Applied, it ends them in the middle of what they do,
           whatever has changed since.
         </p>
-      `}
+      `
+      }
     </form>
   `;
 }
@@ -116,7 +127,11 @@ function Project({ value, pick }) {
   const [projects, setProjects] = useState(value ? [value] : []);
   useEffect(() => {
     call("list_sessions", { limit: 5000 })
-      .then(({ sessions }) => setProjects([...new Set([...(value ? [value] : []), ...sessions.map((row) => row.project).filter(isSayable)])].sort()))
+      .then(({ sessions }) =>
+        setProjects(
+          [...new Set([...(value ? [value] : []), ...sessions.map((row) => row.project).filter(isSayable)])].sort(),
+        ),
+      )
       .catch(() => {});
   }, []);
   return html`

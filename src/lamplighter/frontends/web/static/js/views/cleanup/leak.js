@@ -17,9 +17,11 @@ export function Leak({ leak, on, tick }) {
         <strong>${leak.name}</strong>
       </label>
       <div class="holding number">
-        ${processes.length > 0
-          ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">started <${Ago} at=${leak.since} /></span>`
-          : html`<span>${count(files.length, "file")}</span>`}
+        ${
+          processes.length > 0
+            ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">started <${Ago} at=${leak.since} /></span>`
+            : html`<span>${count(files.length, "file")}</span>`
+        }
         <code class="muted">${leak.id}</code>
       </div>
       <div class="because">
@@ -52,11 +54,13 @@ const Files = ({ files }) => html`
 /** The first few; the rest behind a fold. */
 const More = ({ items, what, many, draw }) => html`
   <ul class="pieces">${items.slice(0, SHOWN).map(draw)}</ul>
-  ${items.length > SHOWN &&
-  html`
+  ${
+    items.length > SHOWN &&
+    html`
     <details>
       <summary>${count(items.length - SHOWN, `more ${what}`, `more ${many}`)}</summary>
       <ul class="pieces">${items.slice(SHOWN).map(draw)}</ul>
     </details>
-  `}
+  `
+  }
 `;

@@ -41,7 +41,11 @@ async function look() {
 /** What is certain is ticked when it is first seen; after that, what the operator ticked. */
 function stillChosen(leaks, before) {
   const seen = new Set(before?.map((leak) => leak.id));
-  return new Set(leaks.filter(({ id, certainty }) => (seen.has(id) ? chosen.value.has(id) : certainty === "certain")).map(({ id }) => id));
+  return new Set(
+    leaks
+      .filter(({ id, certainty }) => (seen.has(id) ? chosen.value.has(id) : certainty === "certain"))
+      .map(({ id }) => id),
+  );
 }
 
 function tick(id, on) {
@@ -60,9 +64,16 @@ const back = () => {
 export function Leaks() {
   const planned = planning.phase.value !== "none";
   useEffect(() => void (scan.value || look()), []);
-  useEffect(() => addKeys([{ keys: ["r"], does: "scan again", act: () => (planning.phase.value === "none" ? look() : planning.again()) }]), []);
+  useEffect(
+    () =>
+      addKeys([
+        { keys: ["r"], does: "scan again", act: () => (planning.phase.value === "none" ? look() : planning.again()) },
+      ]),
+    [],
+  );
   if (planned) return html`<${Planned} />`;
-  if (error.value) return html`<section class="panel"><${Problem} error=${error.value} /></section><button onClick=${look}>Scan again</button>`;
+  if (error.value)
+    return html`<section class="panel"><${Problem} error=${error.value} /></section><button onClick=${look}>Scan again</button>`;
   if (!scan.value) return html`<${Waiting} />`;
   return html`<${Found} found=${scan.value} />`;
 }
@@ -84,9 +95,17 @@ function Planned() {
 function Found({ found }) {
   const left = found.leaks.filter((leak) => leak.processes.length);
   const groups = [
-    ["Certain", "The agent is proven dead, whoever started it is gone, and nobody can speak to it or hear it.", left.filter(isCertain)],
+    [
+      "Certain",
+      "The agent is proven dead, whoever started it is gone, and nobody can speak to it or hear it.",
+      left.filter(isCertain),
+    ],
     ["Likely", "It may be meant to go on: look before you end it.", left.filter((leak) => !isCertain(leak))],
-    ["Stale files", "Entries and sockets that dead processes left.", found.leaks.filter((leak) => !leak.processes.length)],
+    [
+      "Stale files",
+      "Entries and sockets that dead processes left.",
+      found.leaks.filter((leak) => !leak.processes.length),
+    ],
   ];
   return html`
     <section class="panel" aria-label="The scan" aria-busy=${looking.value}>
@@ -100,8 +119,10 @@ function Found({ found }) {
         </div>
         <div class="row">
           <button disabled=${looking.value} onClick=${look}>${looking.value ? "Scanning…" : "Scan again"}</button>
-          ${found.leaks.length > 0 &&
-          html`<button class="main" disabled=${!chosen.value.size} onClick=${plan}>Plan to end ${count(chosen.value.size, "leak")}</button>`}
+          ${
+            found.leaks.length > 0 &&
+            html`<button class="main" disabled=${!chosen.value.size} onClick=${plan}>Plan to end ${count(chosen.value.size, "leak")}</button>`
+          }
         </div>
       </header>
       ${found.leaks.length === 0 && html`<${Empty} title="Nothing was left behind">${NOTHING}<//>`}
@@ -114,7 +135,8 @@ function Found({ found }) {
   `;
 }
 
-const NOTHING = "No MCP server, tool shell, background job or agent daemon on this machine has lost the agent that started it.";
+const NOTHING =
+  "No MCP server, tool shell, background job or agent daemon on this machine has lost the agent that started it.";
 const isCertain = (leak) => leak.certainty === "certain";
 
 function sentence({ sums }) {

@@ -5,7 +5,7 @@ import { bytes, count } from "../../format.js";
 import { addKeys } from "../../keys.js";
 import { openDialog } from "../../parts/dialog.js";
 import { Empty } from "../../parts/empty.js";
-import { Until, isPast } from "../../parts/tick.js";
+import { isPast, Until } from "../../parts/tick.js";
 import { Apply } from "./apply.js";
 import { LeftOut } from "./leftout.js";
 import { STALE } from "./planning.js";
@@ -19,7 +19,7 @@ const sum = (rows, field) => rows.reduce((total, row) => total + row[field], 0);
 export function Plan({ planning, again, blocked = "", nothing, after }) {
   const plan = planning.plan.value;
   const place = useRef(null);
-  useEffect(() => addKeys(keys(planning, place, () => ask(planning, blocked))), [planning, blocked]);
+  useEffect(() => addKeys(keys(place, () => ask(planning, blocked))), [planning, blocked]);
   if (!plan) return null;
   if (!plan.rows.length) {
     return html`<section class="panel">${nothing}<${LeftOut} plan=${plan} open=${true} /></section>`;
@@ -74,9 +74,11 @@ function Said({ planning }) {
   return html`
     <div>
       <h2>
-        ${rows.length
-          ? html`Frees ${bytes(sum(rows, "memory"))}: ${processes(sum(rows, "processes"))} of ${things(plan, rows.length)}`
-          : "Nothing is ticked"}
+        ${
+          rows.length
+            ? html`Frees ${bytes(sum(rows, "memory"))}: ${processes(sum(rows, "processes"))} of ${things(plan, rows.length)}`
+            : "Nothing is ticked"
+        }
       </h2>
       <small class="muted">
         ${kept > 0 && `${count(kept, "row")} left alone · `}nothing has ended yet · holds for <${Until} at=${plan.expires_at} over="no longer" />
@@ -101,7 +103,8 @@ function Done({ plan }) {
 function Acts({ planning, again, blocked, after }) {
   const plan = planning.plan.value;
   const phase = planning.phase.value;
-  if (phase === "applied") return html`<div class="row">${after ?? html`<button class="main" onClick=${again}>Plan again</button>`}</div>`;
+  if (phase === "applied")
+    return html`<div class="row">${after ?? html`<button class="main" onClick=${again}>Plan again</button>`}</div>`;
   if (phase === "applying") return null;
   const number = planning.ticked.length;
   return html`
@@ -115,7 +118,11 @@ function Acts({ planning, again, blocked, after }) {
 }
 
 const canApply = (planning, blocked) =>
-  !blocked && planning.phase.value === "planned" && planning.ticked.length > 0 && !isPast(planning.plan.value.expires_at) && !isStale(planning);
+  !blocked &&
+  planning.phase.value === "planned" &&
+  planning.ticked.length > 0 &&
+  !isPast(planning.plan.value.expires_at) &&
+  !isStale(planning);
 
 const isStale = (planning) => STALE.includes(planning.error.value?.code);
 
@@ -128,7 +135,8 @@ function Stale({ planning, again }) {
   const error = planning.error.value;
   const over = planning.phase.value === "planned" && isPast(planning.plan.value.expires_at);
   if (!error && !over) return null;
-  const told = error && !over ? error.message : "This plan has expired: sessions change, and a plan holds for ten minutes.";
+  const told =
+    error && !over ? error.message : "This plan has expired: sessions change, and a plan holds for ten minutes.";
   return html`
     <div class="note warn expired" role="alert">
       <span>${told} ${error && !over && !isStale(planning) && error.hint}</span>
@@ -147,16 +155,21 @@ function All({ planning, fixed }) {
       type="checkbox"
       aria-label="All rows"
       checked=${every}
-      ref=${(input) => input && (input.indeterminate = some > 0 && !every)}
-      onChange=${() => planning.tick(plan.rows.map((row) => row.id), !every)}
+      ref=${(input) => input && ((input.indeterminate = some > 0 && !every))}
+      onChange=${() =>
+        planning.tick(
+          plan.rows.map((row) => row.id),
+          !every,
+        )}
     />
   `;
 }
 
-const isText = (target) => /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
+const isText = (target) =>
+  /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === "INPUT" && target.type !== "checkbox");
 
 /** Keys work at a tick box too, where they type nothing. */
-function keys(planning, place, apply) {
+function keys(place, apply) {
   const step = (by) => (event) => {
     if (isText(event.target) || !place.current) return false;
     const boxes = [...place.current.querySelectorAll("tbody .tickbox input")];
@@ -167,7 +180,12 @@ function keys(planning, place, apply) {
   return [
     { keys: ["j", "ArrowDown"], does: "next row of the plan; Space ticks it", act: step(1), always: true },
     { keys: ["k", "ArrowUp"], does: "row before", act: step(-1), always: true },
-    { keys: ["a"], does: "apply the plan, after a question", act: (event) => (isText(event.target) ? false : apply()), always: true },
+    {
+      keys: ["a"],
+      does: "apply the plan, after a question",
+      act: (event) => (isText(event.target) ? false : apply()),
+      always: true,
+    },
   ];
 }
 

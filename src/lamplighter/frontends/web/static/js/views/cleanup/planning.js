@@ -55,7 +55,14 @@ export class Planning {
   forget() {
     if (this.phase.value === "applying") return;
     this.#turn += 1;
-    batch(() => ((this.phase.value = "none"), (this.plan.value = null), (this.error.value = null), (this.without.value = new Set())));
+    batch(
+      () => (
+        (this.phase.value = "none"),
+        (this.plan.value = null),
+        (this.error.value = null),
+        (this.without.value = new Set())
+      ),
+    );
   }
 
   tick(ids, on) {
@@ -107,7 +114,8 @@ export class Planning {
       pending.push(row);
       if (pending.length > 1) return;
       setTimeout(() => {
-        if (this.phase.value === "applying") this.done.value = new Map([...this.done.value, ...pending.map((one) => [one.id, one])]);
+        if (this.phase.value === "applying")
+          this.done.value = new Map([...this.done.value, ...pending.map((one) => [one.id, one])]);
         this.interrupted.value = false;
         pending = [];
       }, GATHER_MS);

@@ -16,16 +16,18 @@ export function Row({ row, planning, leaks, applying }) {
   return html`
     <tr class=${`${left && !applying ? "left" : ""} ${outcome ?? ""}`} data-id=${row.id}>
       <td class="tickbox">
-        ${applying
-          ? html`<span class=${`tickmark ${outcome ?? "pending"}`} aria-hidden="true">${MARKS[outcome] ?? ""}</span>`
-          : html`
+        ${
+          applying
+            ? html`<span class=${`tickmark ${outcome ?? "pending"}`} aria-hidden="true">${MARKS[outcome] ?? ""}</span>`
+            : html`
               <input
                 type="checkbox"
                 aria-label=${`End ${row.name}`}
                 checked=${!left}
                 onChange=${(event) => planning.tick([row.id], event.target.checked)}
               />
-            `}
+            `
+        }
       </td>
       <td class="who">${leaks ? html`<strong>${row.name}</strong>` : html`<a href=${href(["sessions", row.id])}>${row.name}</a>`} <code class="muted">${row.id}</code></td>
       <td class="reasons">
@@ -40,7 +42,8 @@ export function Row({ row, planning, leaks, applying }) {
   `;
 }
 
-export const Sure = ({ certainty }) => html`<span class=${`verdict ${certainty}`}><i aria-hidden="true"></i>${certainty}</span>`;
+export const Sure = ({ certainty }) =>
+  html`<span class=${`verdict ${certainty}`}><i aria-hidden="true"></i>${certainty}</span>`;
 
 function Result({ row, left }) {
   if (!row) return html`<span class="muted">${left ? "left alone" : "ending…"}</span>`;
@@ -48,10 +51,14 @@ function Result({ row, left }) {
   return html`
     <span class=${`outcome ${row.outcome}`}>${row.outcome}</span>${" "}
     <span class="muted">${told}${row.error?.hint && ` · ${row.error.hint}`}</span>
-    ${row.certificate &&
-    html`<button class="quiet" aria-label=${`Certificate of ${row.name}`} onClick=${() => openDialog(Proof, { row, wide: true })}>Certificate</button>`}
+    ${
+      row.certificate &&
+      html`<button class="quiet" aria-label=${`Certificate of ${row.name}`} onClick=${() => openDialog(Proof, { row, wide: true })}>Certificate</button>`
+    }
   `;
 }
 
 const provenBy = (certificate) =>
-  certificate ? `${count(certificate.processes.length, "process", "processes")} in ${certificate.seconds.toFixed(1)} s` : "";
+  certificate
+    ? `${count(certificate.processes.length, "process", "processes")} in ${certificate.seconds.toFixed(1)} s`
+    : "";

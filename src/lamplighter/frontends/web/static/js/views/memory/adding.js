@@ -21,7 +21,11 @@ const MEANS = {
 
 export const addRecord = (props) => openDialog(Add, props);
 
-const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+const lines = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
 
 function wish(given) {
   const { content, type, category, importance, files, commits, project, named } = given;
@@ -36,13 +40,24 @@ function wish(given) {
 function Add({ project, done, close }) {
   const known = (projects.value ?? []).filter((one) => one.id);
   const first = project || (known[0]?.id ?? OTHER);
-  const [given, set] = useState({ content: "", type: "note", category: "", importance: "", files: "", commits: "", project: first, named: "" });
+  const [given, set] = useState({
+    content: "",
+    type: "note",
+    category: "",
+    importance: "",
+    files: "",
+    commits: "",
+    project: first,
+    named: "",
+  });
   const { busy, error, act } = useAct("store_records", close, done);
   const put = (name) => (event) => set({ ...given, [name]: event.target.value });
   const ready = given.content.trim() && (given.project !== OTHER || given.named.trim());
   const submit = (event) => {
     event.preventDefault();
-    act(wish(given), (result) => (result.stored ? `Stored as ${result.records[0].id}${taken(result)}` : "That is in force already, word for word"));
+    act(wish(given), (result) =>
+      result.stored ? `Stored as ${result.records[0].id}${taken(result)}` : "That is in force already, word for word",
+    );
   };
   return html`
     <header><h2 id="dialog-title">Add a record</h2></header>
@@ -61,10 +76,12 @@ function Add({ project, done, close }) {
         </label>
       </div>
       <p class="muted">${MEANS[given.type]}</p>
-      ${given.project === OTHER &&
-      html`<label>Which project <small>A folder, such as /home/me/shop, or a name of your own.</small>
+      ${
+        given.project === OTHER &&
+        html`<label>Which project <small>A folder, such as /home/me/shop, or a name of your own.</small>
         <input required value=${given.named} maxlength="1000" onInput=${put("named")} />
-      </label>`}
+      </label>`
+      }
       <details>
         <summary>Category, importance, what it rests on</summary>
         <div class="body">

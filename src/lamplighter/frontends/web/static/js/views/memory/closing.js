@@ -4,12 +4,13 @@ import { html, useState } from "../../../vendor/preact.js";
 import { call, newKey } from "../../api.js";
 import { openDialog } from "../../parts/dialog.js";
 import { say } from "../../parts/toast.js";
-import { folderOf } from "./projects.js";
 import { Choice, Failure, GRADES, TYPES, typeName } from "./fields.js";
+import { folderOf } from "./projects.js";
 
 export const resolveRecord = (record, done) => openDialog(Resolve, { record, done });
 export const supersedeRecord = (record, done) => openDialog(Supersede, { record, done });
-export const forgetRecord = (record, done) => openDialog(record.state === "forgotten" ? Erase : Forget, { record, done });
+export const forgetRecord = (record, done) =>
+  openDialog(record.state === "forgotten" ? Erase : Forget, { record, done });
 
 /** One act at a time, under one key however often it is tried. */
 export function useAct(name, close, done) {
@@ -40,7 +41,10 @@ function Resolve({ record, done, close }) {
   const [why, setWhy] = useState("");
   const submit = (event) => {
     event.preventDefault();
-    act({ action: "resolve", records: [record.id], ...(why.trim() && { why: why.trim() }) }, () => `${record.id} is resolved`);
+    act(
+      { action: "resolve", records: [record.id], ...(why.trim() && { why: why.trim() }) },
+      () => `${record.id} is resolved`,
+    );
   };
   return html`
     <header><h2 id="dialog-title">Resolve this ${typeName(record.type)}</h2></header>
@@ -60,10 +64,18 @@ function Supersede({ record, done, close }) {
   const { busy, error, act } = useAct("update_record", close, done);
   const [given, set] = useState({ content: record.content, type: record.type, importance: String(record.importance) });
   const put = (name) => (event) => set({ ...given, [name]: event.target.value });
-  const same = given.content.trim() === record.content && given.type === record.type && given.importance === String(record.importance);
+  const same =
+    given.content.trim() === record.content &&
+    given.type === record.type &&
+    given.importance === String(record.importance);
   const submit = (event) => {
     event.preventDefault();
-    const args = { action: "supersede", records: [record.id], content: given.content.trim(), importance: Number(given.importance) };
+    const args = {
+      action: "supersede",
+      records: [record.id],
+      content: given.content.trim(),
+      importance: Number(given.importance),
+    };
     const more = { ...(given.type !== record.type && { type: given.type }), folder: folderOf(record.project) };
     act({ ...args, ...more }, (result) => `${result.records[0].id} holds instead of ${record.id}${taken(result)}`);
   };
@@ -95,7 +107,10 @@ function Forget({ record, done, close }) {
   const [why, setWhy] = useState("");
   const submit = (event) => {
     event.preventDefault();
-    act({ action: "forget", records: [record.id], ...(why.trim() && { why: why.trim() }) }, () => `${record.id} is forgotten`);
+    act(
+      { action: "forget", records: [record.id], ...(why.trim() && { why: why.trim() }) },
+      () => `${record.id} is forgotten`,
+    );
   };
   return html`
     <header><h2 id="dialog-title">Forget this ${typeName(record.type)}</h2></header>
@@ -147,7 +162,10 @@ const erased = (result) =>
 
 /** What was taken out of a text before it was stored. */
 export function taken({ redacted = 0, withheld = 0 }) {
-  const parts = [redacted && `${redacted} secret${redacted > 1 ? "s" : ""} taken out`, withheld && `${withheld} private part${withheld > 1 ? "s" : ""} not stored`];
+  const parts = [
+    redacted && `${redacted} secret${redacted > 1 ? "s" : ""} taken out`,
+    withheld && `${withheld} private part${withheld > 1 ? "s" : ""} not stored`,
+  ];
   const said = parts.filter(Boolean).join(", ");
   return said ? ` (${said})` : "";
 }

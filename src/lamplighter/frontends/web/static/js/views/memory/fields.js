@@ -3,7 +3,15 @@
 import { html } from "../../../vendor/preact.js";
 
 export const TYPES = [
-  "note", "decision", "constraint", "warning", "preference", "open_loop", "checkpoint", "next_session_focus", "relational_delta",
+  "note",
+  "decision",
+  "constraint",
+  "warning",
+  "preference",
+  "open_loop",
+  "checkpoint",
+  "next_session_focus",
+  "relational_delta",
 ];
 export const CATEGORIES = ["preference", "lesson", "context", "relationship", "general"];
 export const STATES = ["active", "resolved", "superseded", "forgotten", "all"];

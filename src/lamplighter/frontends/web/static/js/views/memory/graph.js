@@ -32,7 +32,9 @@ function path(node) {
   const [x1, y1] = [left(node.before) + WIDTH, top(node.before) + HEIGHT / 2];
   const [x2, y2] = [left(node), top(node) + HEIGHT / 2];
   const middle = x2 - ACROSS / 2;
-  return y1 === y2 ? `M${x1} ${y1}H${x2}` : `M${x1} ${y1}C${x1 + ACROSS / 2} ${y1} ${middle - ACROSS / 2} ${y2} ${middle} ${y2}H${x2}`;
+  return y1 === y2
+    ? `M${x1} ${y1}H${x2}`
+    : `M${x1} ${y1}C${x1 + ACROSS / 2} ${y1} ${middle - ACROSS / 2} ${y2} ${middle} ${y2}H${x2}`;
 }
 
 export function Graph({ generations }) {

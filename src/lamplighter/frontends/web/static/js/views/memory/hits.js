@@ -33,7 +33,9 @@ function marks(word, sought) {
   const folded = fold(word);
   if (sought.some((one) => same(folded, one))) return [[0, word.length]];
   // A script without blanks, or a part of an identifier: what stands in it as it was typed.
-  const inside = sought.find((one) => (one.length >= STEM || NO_BLANKS.test(one)) && folded.length === word.length && folded.includes(one));
+  const inside = sought.find(
+    (one) => (one.length >= STEM || NO_BLANKS.test(one)) && folded.length === word.length && folded.includes(one),
+  );
   if (!inside) return [];
   const from = folded.indexOf(inside);
   return [[from, from + inside.length]];

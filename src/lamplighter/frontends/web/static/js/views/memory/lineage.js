@@ -5,15 +5,17 @@ import { count } from "../../format.js";
 import { useAnswer } from "../../parts/answer.js";
 import { Empty, Problem, Waiting } from "../../parts/empty.js";
 import { go, href } from "../../route.js";
-import { EVERYWHERE } from "./projects.js";
 import { Graph } from "./graph.js";
+import { EVERYWHERE } from "./projects.js";
 
 const MOST = 100;
 
 export function Lineage({ chosen, rest, query }) {
   const of = chosen && chosen !== EVERYWHERE ? { project: chosen } : {};
   const { result: left } = useAnswer("list_handoffs", { ...of, limit: MOST });
-  const sessions = [...new Map((left?.handoffs ?? []).filter((one) => one.session).map((one) => [one.session, one])).values()];
+  const sessions = [
+    ...new Map((left?.handoffs ?? []).filter((one) => one.session).map((one) => [one.session, one])).values(),
+  ];
   // Without a name the one that was gone on from last: there is a line to see.
   const session = rest[0] ?? (sessions.find((one) => one.successor) ?? sessions[0])?.session;
   const { result, error } = useAnswer("get_lineage", session ? { session } : null);

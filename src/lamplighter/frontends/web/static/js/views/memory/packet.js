@@ -40,14 +40,16 @@ export function Packet({ chosen, query }) {
       </div>
     </section>
     ${!result && !error && html`<${Waiting} />`}
-    ${!error &&
-    result &&
-    html`
+    ${
+      !error &&
+      result &&
+      html`
       <div class="packet" aria-busy=${busy}>
         <${Text} packet=${result} />
         <${Parts} packet=${result} />
       </div>
-    `}
+    `
+    }
   `;
 }
 
@@ -103,7 +105,11 @@ function Measure({ packet }) {
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
 function Text({ packet }) {
-  const copy = () => navigator.clipboard.writeText(packet.text).then(() => say("The packet is copied"), () => say("The browser did not let us copy it", "bad"));
+  const copy = () =>
+    navigator.clipboard.writeText(packet.text).then(
+      () => say("The packet is copied"),
+      () => say("The browser did not let us copy it", "bad"),
+    );
   return html`
     <section class="panel text">
       <header><h2>Packet</h2><button class="quiet" onClick=${copy}>Copy</button></header>
@@ -114,7 +120,9 @@ function Text({ packet }) {
 
 function Parts({ packet }) {
   const { before } = packet;
-  const names = [...new Set([...Object.keys(packet.cuts), ...Object.keys(packet.shortened)])].filter((name) => packet.cuts[name] || packet.shortened[name]);
+  const names = [...new Set([...Object.keys(packet.cuts), ...Object.keys(packet.shortened)])].filter(
+    (name) => packet.cuts[name] || packet.shortened[name],
+  );
   return html`
     <section class="panel parts">
       <header><h2>What is in it</h2></header>
@@ -126,15 +134,17 @@ function Parts({ packet }) {
         </dl>
         <h3>What is cut</h3>
         ${names.length === 0 && html`<p class="note good">Nothing: all of it fits.</p>`}
-        ${names.length > 0 &&
-        html`
+        ${
+          names.length > 0 &&
+          html`
           <table>
             <thead><tr><th>Section</th><th class="figure">Left out</th><th class="figure">Shortened</th></tr></thead>
             <tbody>
               ${names.map((name) => html`<tr key=${name}><td>${name.replaceAll("_", " ")}</td><td class="figure">${packet.cuts[name] ?? 0}</td><td class="figure">${packet.shortened[name] ?? 0}</td></tr>`)}
             </tbody>
           </table>
-        `}
+        `
+        }
         ${packet.left_out.length > 0 && html`<${LeftOut} packet=${packet} />`}
       </div>
     </section>
@@ -143,7 +153,10 @@ function Parts({ packet }) {
 
 function LeftOut({ packet }) {
   const [open, show] = useState(false);
-  const { result } = useAnswer("list_records", open && packet.project ? { project: packet.project, limit: 1000 } : null);
+  const { result } = useAnswer(
+    "list_records",
+    open && packet.project ? { project: packet.project, limit: 1000 } : null,
+  );
   const texts = new Map((result?.records ?? []).map((record) => [record.id, record]));
   return html`
     <details onToggle=${(event) => show(event.target.open)}>

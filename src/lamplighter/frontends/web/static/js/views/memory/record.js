@@ -4,12 +4,18 @@ import { html, useState } from "../../../vendor/preact.js";
 import { day } from "../../format.js";
 import { Ago } from "../../parts/tick.js";
 import { href } from "../../route.js";
-import { typeName } from "./fields.js";
 import { forgetRecord, resolveRecord, supersedeRecord } from "./closing.js";
+import { typeName } from "./fields.js";
 import { pieces } from "./hits.js";
 
 const LONG = 420;
-const SOURCES = { end_session: "handed over", agent: "by an agent", inferred: "inferred", operator: "by the operator", import: "imported" };
+const SOURCES = {
+  end_session: "handed over",
+  agent: "by an agent",
+  inferred: "inferred",
+  operator: "by the operator",
+  import: "imported",
+};
 export const sourceName = (source) => SOURCES[source] ?? source;
 
 export const TypeChip = ({ type }) => html`<span class=${`chip type type-${type}`}>${typeName(type)}</span>`;
@@ -85,11 +91,13 @@ const From = ({ record, withProject }) => html`
 
 const Acts = ({ record, done }) => html`
   <div class="row acts">
-    ${record.state === "active" &&
-    html`
+    ${
+      record.state === "active" &&
+      html`
       <button class="quiet" aria-label=${`Resolve ${record.id}`} onClick=${() => resolveRecord(record, done)}>Resolve</button>
       <button class="quiet" aria-label=${`Supersede ${record.id}`} onClick=${() => supersedeRecord(record, done)}>Supersede</button>
-    `}
+    `
+    }
     <button class="quiet" aria-label=${`Forget ${record.id}`} onClick=${() => forgetRecord(record, done)}>Forget</button>
   </div>
 `;

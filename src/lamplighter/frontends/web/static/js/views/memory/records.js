@@ -8,15 +8,20 @@ import { Empty, Problem, Waiting } from "../../parts/empty.js";
 import { Ago } from "../../parts/tick.js";
 import { href, replace } from "../../route.js";
 import { CATEGORIES, Choice, SOURCES, STATES, TYPES } from "./fields.js";
+import { pieces } from "./hits.js";
 import { EVERYWHERE, nameOf, place, projects } from "./projects.js";
 import { RecordCard, sourceName } from "./record.js";
-import { pieces } from "./hits.js";
 
 const PAGE = 50;
 const TYPING_MS = 200;
 
 function asked(query, chosen) {
-  const args = { ...place(chosen), state: query.state || "active", limit: PAGE, offset: PAGE * (Number(query.page) || 0) };
+  const args = {
+    ...place(chosen),
+    state: query.state || "active",
+    limit: PAGE,
+    offset: PAGE * (Number(query.page) || 0),
+  };
   if (query.type) args.types = [query.type];
   if (query.category) args.category = query.category;
   if (query.source) args.source = query.source;
@@ -35,8 +40,9 @@ export function Records({ chosen, query, changed }) {
     <${Filters} query=${query} chosen=${chosen} put=${put} />
     ${error && !result && html`<${Problem} error=${error} />`}
     ${!result && !error && html`<${Waiting} />`}
-    ${result &&
-    html`
+    ${
+      result &&
+      html`
       ${result.sessions?.length > 0 && html`<${FoundSessions} sessions=${result.sessions} query=${query.q} />`}
       <section class="panel records" aria-label="Records" aria-busy=${busy}>
         <header>
@@ -55,7 +61,8 @@ export function Records({ chosen, query, changed }) {
         </ol>
         <${Pages} total=${result.total} page=${Number(query.page) || 0} put=${put} />
       </section>
-    `}
+    `
+    }
   `;
 }
 
@@ -76,7 +83,8 @@ function Filters({ query, chosen, put }) {
   const types = (projects.value ?? []).filter((one) => !chosen || (one.id ?? EVERYWHERE) === chosen);
   const number = (type) => types.reduce((all, one) => all + (one.types[type] ?? 0), 0);
   const chooses = (name) => (event) => put({ [name]: event.target.value });
-  const named = (type) => `${type.replaceAll("_", " ")}${(query.state || "active") === "active" && !query.q ? ` (${number(type)})` : ""}`;
+  const named = (type) =>
+    `${type.replaceAll("_", " ")}${(query.state || "active") === "active" && !query.q ? ` (${number(type)})` : ""}`;
   return html`
     <search class="filters">
       <input ref=${field} type="search" aria-label=${`Search the records of ${nameOf(chosen)}`} placeholder="Search: any words, a name, a path"

@@ -29,7 +29,8 @@ export function parseCast(text) {
     const event = parsed(line);
     if (!Array.isArray(event) || event.length < 3) continue; // a line that was cut off, a comment
     now = relative ? now + event[0] : Math.max(now, event[0]);
-    if (event[1] === "o" || event[1] === "r" || event[1] === "m") events.push({ at: now, kind: event[1], data: String(event[2]) });
+    if (event[1] === "o" || event[1] === "r" || event[1] === "m")
+      events.push({ at: now, kind: event[1], data: String(event[2]) });
   }
   return { rows: header.height ?? header.term?.rows ?? 24, cols: header.width ?? header.term?.cols ?? 80, events };
 }

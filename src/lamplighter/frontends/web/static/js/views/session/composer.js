@@ -5,7 +5,13 @@ import { call, isUnsure, newKey } from "../../api.js";
 import { Refused } from "../../parts/empty.js";
 
 const KEYS = [
-  ["C-c", "Ctrl C"], ["Escape", "Esc"], ["Enter", "Enter"], ["Tab", "Tab"], ["Up", "↑"], ["Down", "↓"], ["C-d", "Ctrl D"],
+  ["C-c", "Ctrl C"],
+  ["Escape", "Esc"],
+  ["Enter", "Enter"],
+  ["Tab", "Tab"],
+  ["Up", "↑"],
+  ["Down", "↓"],
+  ["C-d", "Ctrl D"],
 ];
 const SPOKEN = { Up: "Up", Down: "Down" };
 

@@ -48,7 +48,8 @@ function useSpoken(session) {
 }
 
 function add(known, page, mode, first) {
-  if (mode === "output") return page.text || known.text === null ? { ...known, text: (known.text ?? "") + page.text, problem: null } : known;
+  if (mode === "output")
+    return page.text || known.text === null ? { ...known, text: (known.text ?? "") + page.text, problem: null } : known;
   if (!first && !page.messages.length && known.messages && !known.problem) return known;
   const messages = [...(first ? [] : (known.messages ?? [])), ...page.messages];
   return { ...known, messages, whole: first ? page.messages.length < FIRST : known.whole || !first, problem: null };
@@ -60,7 +61,10 @@ export function Conversation({ session }) {
   const atEnd = useRef(true);
   const size = found.messages?.length ?? found.text?.length ?? 0;
   // Who reads what was said before is not torn away from it.
-  useLayoutEffect(() => void (atEnd.current && place.current && (place.current.scrollTop = place.current.scrollHeight)), [size]);
+  useLayoutEffect(
+    () => void (atEnd.current && place.current && (place.current.scrollTop = place.current.scrollHeight)),
+    [size],
+  );
   if (found.problem && !size) return html`<section class="panel"><${Problem} error=${found.problem} /></section>`;
   if (found.messages === null && found.text === null) return html`<${Waiting} />`;
   const scrolled = ({ target }) => (atEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < 40);

@@ -17,7 +17,8 @@ function useEvents(session) {
     let last = 0;
     const look = async () => {
       try {
-        const { events } = document.hidden && last ? { events: [] } : await call("list_events", { session, since: last, limit: FIRST });
+        const { events } =
+          document.hidden && last ? { events: [] } : await call("list_events", { session, since: last, limit: FIRST });
         if (over) return;
         last = events.at(-1)?.n ?? last;
         setFound((before) => add(before, events));
@@ -35,13 +36,22 @@ function useEvents(session) {
 const add = (before, events) =>
   before.events && !events.length && !before.problem
     ? before
-    : { events: [...(before.events ?? []), ...events], problem: null, older: before.events ? before.older : events.length === FIRST };
+    : {
+        events: [...(before.events ?? []), ...events],
+        problem: null,
+        older: before.events ? before.older : events.length === FIRST,
+      };
 
 export const detailWords = (detail) =>
   Object.entries(detail)
     .filter(([name]) => name !== "since" && name !== "key")
-    .filter(([, value]) => value !== "" && value !== null && value !== false && !(typeof value === "object" && !Object.keys(value).length))
-    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .filter(
+      ([, value]) =>
+        value !== "" && value !== null && value !== false && !(typeof value === "object" && !Object.keys(value).length),
+    )
+    .map(
+      ([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`,
+    )
     .join(" · ");
 
 const time = (moment) => new Date(moment).toLocaleTimeString("en-GB");
@@ -50,7 +60,8 @@ export function Events({ session }) {
   const { events, problem, older } = useEvents(session.id);
   if (problem && !events) return html`<section class="panel"><${Problem} error=${problem} /></section>`;
   if (!events) return html`<${Waiting} />`;
-  if (!events.length) return html`<section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>`;
+  if (!events.length)
+    return html`<section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>`;
   return html`
     <section class="panel" aria-label="Events">
       <ol class="events">

@@ -13,7 +13,8 @@ export const PROOF = {
   best_effort: "best effort: all that could be found",
 };
 
-const Fact = ({ name, children }) => children != null && children !== false && children !== "" && html`<div><dt>${name}</dt><dd>${children}</dd></div>`;
+const Fact = ({ name, children }) =>
+  children != null && children !== false && children !== "" && html`<div><dt>${name}</dt><dd>${children}</dd></div>`;
 
 const SessionLink = ({ id }) => html`<a class="mono" href=${href(["sessions", id])}>${id}</a>`;
 
@@ -55,7 +56,8 @@ const Life = ({ session, alive }) => html`
   ${session.attached > 0 && html`<${Fact} name="Attached">${count(session.attached, "person", "people")}<//>`}
 `;
 
-const Quiet = ({ session }) => html`${duration(session.quiet_for)}, last output <${Ago} at=${session.last_output_at} />`;
+const Quiet = ({ session }) =>
+  html`${duration(session.quiet_for)}, last output <${Ago} at=${session.last_output_at} />`;
 
 const Place = ({ session }) => html`
   <${Fact} name="Owner">${session.owner}<//>
@@ -72,7 +74,12 @@ const Use = ({ session, alive }) => html`
   <${Fact} name="CPU used">${duration(session.cpu || session.ending?.summary?.cpu)}<//>
   ${!alive && session.ending?.summary?.memory && html`<${Fact} name="Memory">${bytes(session.ending.summary.memory)} at most<//>`}
   <${Fact} name="Output">${bytes(session.output)}<//>
-  ${session.tokens && html`<${Fact} name="Tokens">${Object.entries(session.tokens).map(([kind, number]) => `${short(number)} ${kind}`).join(" · ")}<//>`}
+  ${
+    session.tokens &&
+    html`<${Fact} name="Tokens">${Object.entries(session.tokens)
+      .map(([kind, number]) => `${short(number)} ${kind}`)
+      .join(" · ")}<//>`
+  }
   ${alive && html`<${Fact} name="Limits">${limits(session.limits)}<//>`}
   ${alive && html`<${Fact} name="A kill proves">${PROOF[session.guarantee] ?? session.guarantee}<//>`}
 `;

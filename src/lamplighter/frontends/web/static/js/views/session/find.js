@@ -15,8 +15,10 @@ export function Find({ screen, close }) {
   }, []);
   const look = (text, forward, incremental = false) => {
     const decorations = {
-      matchBackground: token("--accent-soft"), activeMatchBackground: token("--accent"),
-      matchOverviewRuler: token("--accent"), activeMatchColorOverviewRuler: token("--accent"),
+      matchBackground: token("--accent-soft"),
+      activeMatchBackground: token("--accent"),
+      matchOverviewRuler: token("--accent"),
+      activeMatchColorOverviewRuler: token("--accent"),
     };
     if (!text) return void (screen.search.clearDecorations(), setFound(null));
     if (forward) screen.search.findNext(text, { decorations, incremental });

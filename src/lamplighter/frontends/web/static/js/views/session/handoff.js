@@ -65,11 +65,18 @@ function Fields({ handoff }) {
     ["Taken out", handoff.redacted > 0 && count(handoff.redacted, "secret")],
     ["Withheld", handoff.withheld > 0 && count(handoff.withheld, "private passage")],
   ].filter(([, value]) => value);
-  return fields.length > 0 && html`<dl class="facts">${fields.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return (
+    fields.length > 0 &&
+    html`<dl class="facts">${fields.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+  );
 }
 
 function loops({ carried_count, resolved, dropped }) {
-  const words = [carried_count && `${carried_count} stay open`, resolved.length && `${resolved.length} resolved`, dropped.length && `${dropped.length} dropped`];
+  const words = [
+    carried_count && `${carried_count} stay open`,
+    resolved.length && `${resolved.length} resolved`,
+    dropped.length && `${dropped.length} dropped`,
+  ];
   return words.filter(Boolean).join(" · ");
 }
 

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../../../vendor/preact.js";
 import { call } from "../../api.js";
-import { day, clock } from "../../format.js";
+import { clock, day } from "../../format.js";
 import { Problem, Waiting } from "../../parts/empty.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";

@@ -41,7 +41,9 @@ export function follow(session, screen, { onSize }) {
   }
 
   const hear = {
-    screen: (said) => ((fresh = said), (phase.value = "live"), (tries = 0), wish && !held.value && say({ type: "take", ...wish })),
+    screen: (said) => (
+      (fresh = said), (phase.value = "live"), (tries = 0), wish && !held.value && say({ type: "take", ...wish })
+    ),
     size: (said) => screen.resize(said.rows, said.cols).then(onSize),
     skipped: (said) => (skipped.value += said.bytes),
     keyboard: (said) => (held.value = said.held && Boolean(wish)),

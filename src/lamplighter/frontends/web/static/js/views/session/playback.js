@@ -44,7 +44,9 @@ export function Playback({ session, isLog = false }) {
 }
 
 const howMuch = (recording) =>
-  recording && recording.played < recording.printed ? `The last ${bytes(recording.played)} of ${bytes(recording.printed)} that it printed` : "As it was";
+  recording && recording.played < recording.printed
+    ? `The last ${bytes(recording.played)} of ${bytes(recording.printed)} that it printed`
+    : "As it was";
 
 /** Until the function that comes back is called. */
 function prepare(session, place, isLog, setShown) {
@@ -87,7 +89,8 @@ function Controls({ player }) {
       <span class="number muted">${clockWords(position)} / ${clockWords(length)}</span>
       <div class="segmented" role="group" aria-label="Speed">
         ${SPEEDS.map(
-          (speed) => html`<button key=${speed} aria-pressed=${player.speed.value === speed} onClick=${() => player.setSpeed(speed)}>${speed}×</button>`,
+          (speed) =>
+            html`<button key=${speed} aria-pressed=${player.speed.value === speed} onClick=${() => player.setSpeed(speed)}>${speed}×</button>`,
         )}
       </div>
       <label class="check"><input type="checkbox" checked=${player.skip.value} onChange=${(event) => player.setSkip(event.target.checked)} />Skip idle time</label>

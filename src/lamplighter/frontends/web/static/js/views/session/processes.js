@@ -5,12 +5,22 @@ import { bytes, count } from "../../format.js";
 import { Alive, Certificate, Survived } from "../../parts/certificate.js";
 import { Empty } from "../../parts/empty.js";
 
-const STATES = { R: "running", S: "sleeping", D: "in the kernel", T: "stopped", t: "traced", Z: "dead, not reaped", I: "idle" };
+const STATES = {
+  R: "running",
+  S: "sleeping",
+  D: "in the kernel",
+  T: "stopped",
+  t: "traced",
+  Z: "dead, not reaped",
+  I: "idle",
+};
 
 /** In the order of a tree: [{process, depth, last: [is the last of its parent, on each level]}]. */
 export function branches(tree) {
   const known = new Set(tree.map((process) => process.pid));
-  const below = Map.groupBy(tree, (process) => (known.has(process.parent) && process.parent !== process.pid ? process.parent : null));
+  const below = Map.groupBy(tree, (process) =>
+    known.has(process.parent) && process.parent !== process.pid ? process.parent : null,
+  );
   const rows = [];
   const seen = new Set();
   const walk = (parent, lasts) => {
@@ -27,7 +37,11 @@ export function branches(tree) {
   return rows;
 }
 
-const drawn = (line) => line.slice(1).map((last, place, all) => (place === all.length - 1 ? (last ? "└ " : "├ ") : last ? "  " : "│ ")).join("");
+const drawn = (line) =>
+  line
+    .slice(1)
+    .map((last, place, all) => (place === all.length - 1 ? (last ? "└ " : "├ ") : last ? "  " : "│ "))
+    .join("");
 
 export function Processes({ session }) {
   if (session.ending) {
@@ -39,7 +53,10 @@ export function Processes({ session }) {
     `;
   }
   if (!session.tree.length) {
-    const why = session.driver === "logical" ? "It is what an agent tells of itself, alive by a lease." : "None of its processes is to be seen now.";
+    const why =
+      session.driver === "logical"
+        ? "It is what an agent tells of itself, alive by a lease."
+        : "None of its processes is to be seen now.";
     return html`<section class="panel"><${Empty} title="No processes">${why}<//></section>`;
   }
   return html`

@@ -9,19 +9,49 @@ const SMALLEST_PX = 9;
 const KEYBOARD_PX = 13;
 const LINE_HEIGHT = 1.2;
 /** Titles, links, the clipboard, colours, notifications, folders, marks: whatever output says of these, the page does nothing. */
-const SWALLOWED = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 46, 50, 51, 52, 99, 104, 105, 110, 111];
-const MORE_SWALLOWED = [112, 113, 114, 115, 116, 117, 118, 119, 133, 176, 440, 555, 633, 697, 701, 704, 777, 1337, 5113, 5522, 9001];
+const SWALLOWED = [
+  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 46, 50, 51, 52, 99, 104, 105, 110, 111,
+];
+const MORE_SWALLOWED = [
+  112, 113, 114, 115, 116, 117, 118, 119, 133, 176, 440, 555, 633, 697, 701, 704, 777, 1337, 5113, 5522, 9001,
+];
 const RESET = [0x1b, 0x63];
 const COLOURS = {
   light: {
-    black: "#1f1d1a", red: "#b1241c", green: "#1b7340", yellow: "#8a5300", blue: "#1d5aa6", magenta: "#6d3fb0", cyan: "#0b6a75",
-    white: "#c9c2b8", brightBlack: "#645e56", brightRed: "#c8372e", brightGreen: "#23864d", brightYellow: "#9a6400",
-    brightBlue: "#2a6cc0", brightMagenta: "#8153c6", brightCyan: "#127d8a", brightWhite: "#f3efe9",
+    black: "#1f1d1a",
+    red: "#b1241c",
+    green: "#1b7340",
+    yellow: "#8a5300",
+    blue: "#1d5aa6",
+    magenta: "#6d3fb0",
+    cyan: "#0b6a75",
+    white: "#c9c2b8",
+    brightBlack: "#645e56",
+    brightRed: "#c8372e",
+    brightGreen: "#23864d",
+    brightYellow: "#9a6400",
+    brightBlue: "#2a6cc0",
+    brightMagenta: "#8153c6",
+    brightCyan: "#127d8a",
+    brightWhite: "#f3efe9",
   },
   dark: {
-    black: "#2b2823", red: "#ff7b70", green: "#6fd195", yellow: "#f0bd62", blue: "#86b9f7", magenta: "#c2a2f5", cyan: "#6fd3de",
-    white: "#d8d2c9", brightBlack: "#8a8175", brightRed: "#ff938a", brightGreen: "#8ce0ab", brightYellow: "#ffd587",
-    brightBlue: "#a5ccff", brightMagenta: "#d6c0ff", brightCyan: "#93e4ed", brightWhite: "#ffffff",
+    black: "#2b2823",
+    red: "#ff7b70",
+    green: "#6fd195",
+    yellow: "#f0bd62",
+    blue: "#86b9f7",
+    magenta: "#c2a2f5",
+    cyan: "#6fd3de",
+    white: "#d8d2c9",
+    brightBlack: "#8a8175",
+    brightRed: "#ff938a",
+    brightGreen: "#8ce0ab",
+    brightYellow: "#ffd587",
+    brightBlue: "#a5ccff",
+    brightMagenta: "#d6c0ff",
+    brightCyan: "#93e4ed",
+    brightWhite: "#ffffff",
   },
 };
 
@@ -35,7 +65,11 @@ function colours() {
   const [ink, ground, soft] = [token("--ink"), token("--sunken"), token("--accent")];
   return {
     ...COLOURS[theme.value],
-    foreground: ink, background: ground, cursor: soft, cursorAccent: ground, selectionBackground: `${soft}55`,
+    foreground: ink,
+    background: ground,
+    cursor: soft,
+    cursorAccent: ground,
+    selectionBackground: `${soft}55`,
     // Selected text keeps its own colour, on what shines through.
     selectionInactiveBackground: `${soft}33`,
   };
@@ -53,9 +87,19 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
   const { FitAddon, SearchAddon, Terminal, Unicode11Addon } = await loadTerminal();
   const fontFamily = token("--mono");
   const terminal = new Terminal({
-    allowProposedApi: true, convertEol, cursorBlink: false, cursorInactiveStyle: "outline", disableStdin: true, fontFamily,
-    fontSize: KEYBOARD_PX, lineHeight: LINE_HEIGHT, linkHandler: { activate: () => {} }, logLevel: "off", minimumContrastRatio: 4.5,
-    scrollback, theme: colours(),
+    allowProposedApi: true,
+    convertEol,
+    cursorBlink: false,
+    cursorInactiveStyle: "outline",
+    disableStdin: true,
+    fontFamily,
+    fontSize: KEYBOARD_PX,
+    lineHeight: LINE_HEIGHT,
+    linkHandler: { activate: () => {} },
+    logLevel: "off",
+    minimumContrastRatio: 4.5,
+    scrollback,
+    theme: colours(),
   });
   const [fit, search] = [new FitAddon(), new SearchAddon()];
   for (const addon of [fit, search, new Unicode11Addon()]) terminal.loadAddon(addon);
@@ -78,7 +122,8 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
 function drawing(terminal) {
   let redrawing = 0;
   // In the order in which things were said: what was printed before a new size is drawn in the old one.
-  const resize = (rows, cols) => rows && cols && (terminal.rows !== rows || terminal.cols !== cols) && terminal.resize(cols, rows);
+  const resize = (rows, cols) =>
+    rows && cols && (terminal.rows !== rows || terminal.cols !== cols) && terminal.resize(cols, rows);
   return {
     write: (data) => new Promise((done) => terminal.write(data, done)),
     resize: (rows, cols) => new Promise((done) => terminal.write("", () => (resize(rows, cols), done()))),
@@ -107,7 +152,10 @@ function sizing(terminal, fit, place, ratio) {
     room() {
       setFont(width() < 500 ? 11 : KEYBOARD_PX);
       const found = fit.proposeDimensions();
-      return { rows: Math.max(4, Math.min(300, found?.rows || 24)), cols: Math.max(20, Math.min(500, found?.cols || 80)) };
+      return {
+        rows: Math.max(4, Math.min(300, found?.rows || 24)),
+        cols: Math.max(20, Math.min(500, found?.cols || 80)),
+      };
     },
     /** Columns as there is room for: for a log, which has no size of its own. */
     fitLog(rows) {

@@ -33,7 +33,12 @@ function points(values, least) {
   const top = Math.max(least, ...values) * 1.1;
   const step = WIDTH / Math.max(1, KEPT - 1);
   const start = WIDTH - (values.length - 1) * step;
-  return values.map((value, place) => `${(start + place * step).toFixed(1)},${(HEIGHT - 1 - (value / top) * (HEIGHT - 2)).toFixed(1)}`).join(" ");
+  return values
+    .map(
+      (value, place) =>
+        `${(start + place * step).toFixed(1)},${(HEIGHT - 1 - (value / top) * (HEIGHT - 2)).toFixed(1)}`,
+    )
+    .join(" ");
 }
 
 const Line = ({ values, least, label, figure, kind }) => html`

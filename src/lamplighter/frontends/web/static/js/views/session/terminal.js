@@ -44,7 +44,8 @@ export function Terminal({ session, isLog = false }) {
 
 /** A screen and its line, in a place whose size may change. */
 function begin(screen, id, place, isLog) {
-  const fit = () => (isLog ? screen.fitLog(LOG_ROWS) : link.held.value ? link.resize(screen.room()) : screen.fitWidth());
+  const fit = () =>
+    isLog ? screen.fitLog(LOG_ROWS) : link.held.value ? link.resize(screen.room()) : screen.fitWidth();
   const link = follow(id, screen, { onSize: () => !link.held.value && fit() });
   const watcher = new ResizeObserver(fit);
   watcher.observe(place);
@@ -76,7 +77,11 @@ function press(event, screen, link) {
   return true;
 }
 
-const copy = (text) => navigator.clipboard?.writeText(text).then(() => say("Copied"), () => say("The browser does not let us copy", "bad", "use its own menu"));
+const copy = (text) =>
+  navigator.clipboard?.writeText(text).then(
+    () => say("Copied"),
+    () => say("The browser does not let us copy", "bad", "use its own menu"),
+  );
 
 function giveBack(screen, link) {
   link.release();

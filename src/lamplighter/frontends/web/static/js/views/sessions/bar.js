@@ -15,10 +15,17 @@ const LONGEST = 1000;
 
 /** Ending several is a cleanup: a plan of exactly these, to be looked at and applied there. */
 export function endMarked() {
-  const selection = marked.value.filter((row) => row.state !== "ended").map((row) => row.id).join("+");
+  const selection = marked.value
+    .filter((row) => row.state !== "ended")
+    .map((row) => row.id)
+    .join("+");
   if (!selection) return say("none of those is alive", "bad", "mark sessions that run");
   if (selection.length > LONGEST) {
-    return say("these are too many to name one by one", "bad", "choose them by a selection in Cleanup, such as idle,kind:cron");
+    return say(
+      "these are too many to name one by one",
+      "bad",
+      "choose them by a selection in Cleanup, such as idle,kind:cron",
+    );
   }
   go(["cleanup"], { selection });
 }
@@ -33,13 +40,15 @@ export function Bar() {
       <span><strong>${one ? one.name : count(rows.length, "session")}</strong> marked · ${bytes(memory)}</span>
       <span class="row">
         <button class="quiet" onClick=${clearMarks}>Clear</button>
-        ${one &&
-        html`
+        ${
+          one &&
+          html`
           <button onClick=${() => sendTo(one)}>Send…</button>
           <button onClick=${() => protectSession(one)}>${one.protected ? "Unprotect…" : "Protect…"}</button>
           <button onClick=${() => endSession(one)}>End…</button>
           <button class="danger soft" onClick=${() => killSession(one)}>Kill…</button>
-        `}
+        `
+        }
         ${!one && html`<button class="main" onClick=${endMarked}>End these…</button>`}
       </span>
     </div>

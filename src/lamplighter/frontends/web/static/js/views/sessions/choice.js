@@ -41,6 +41,8 @@ export function ask(changes) {
 /** Whether the words that are searched for are all somewhere in what is known of it. */
 export function speaksOf(row, words) {
   if (!words.length) return true;
-  const text = [row.name, row.id, row.project, row.owner, row.agent, row.kind, row.cwd, ...row.command, ...row.labels].join("\n").toLowerCase();
+  const text = [row.name, row.id, row.project, row.owner, row.agent, row.kind, row.cwd, ...row.command, ...row.labels]
+    .join("\n")
+    .toLowerCase();
   return words.every((word) => text.includes(word));
 }

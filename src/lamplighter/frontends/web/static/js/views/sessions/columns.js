@@ -3,7 +3,19 @@
 import { wordOf } from "../../parts/verdict.js";
 import { pulseOf } from "./pulse.js";
 
-const ATTENTION = ["waiting", "stuck", "leftovers", "orphaned", "ending", "starting", "unknown", "working", "finished", "idle", "ended"];
+const ATTENTION = [
+  "waiting",
+  "stuck",
+  "leftovers",
+  "orphaned",
+  "ending",
+  "starting",
+  "unknown",
+  "working",
+  "finished",
+  "idle",
+  "ended",
+];
 
 export const tokensOf = (row) => (row.tokens ? (row.tokens.input ?? 0) + (row.tokens.output ?? 0) : -1);
 export const ageOf = (row) => row.started_at ?? row.created_at;

@@ -41,7 +41,7 @@ function foldHere(away) {
 
 const page = () => Math.max(1, Math.floor(innerHeight / 52) - 4);
 
-function escape() {
+function leave() {
   if (marks.value.size) clearMarks();
   else if (asked.value.text || asked.value.show) ask({ selection: "", show: "" });
   else return false;
@@ -57,9 +57,13 @@ export const bindings = [
   { keys: ["PageUp"], act: () => move(at.value - page()) },
   { keys: ["Enter"], does: "open it", act: () => (cursor.value ? go(["sessions", cursor.value.id]) : false) },
   { keys: ["/"], does: "search", act: () => document.getElementById("search")?.select() },
-  { keys: ["Escape"], does: "leave the search, clear marks", act: escape },
+  { keys: ["Escape"], does: "leave the search, clear marks", act: leave },
   { keys: ["x", " "], does: "mark it", act: toggle },
-  { keys: ["e"], does: "end it, or those that are marked", act: () => (marked.value.length ? endMarked() : withCursor(endSession)()) },
+  {
+    keys: ["e"],
+    does: "end it, or those that are marked",
+    act: () => (marked.value.length ? endMarked() : withCursor(endSession)()),
+  },
   { keys: ["K"], does: "kill it", act: withCursor(killSession) },
   { keys: ["p"], does: "protect it, or not any more", act: withCursor(protectSession) },
   { keys: ["s"], does: "send it a text", act: withCursor(sendTo) },

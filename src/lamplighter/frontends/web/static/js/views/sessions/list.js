@@ -4,8 +4,8 @@ import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from 
 import { go } from "../../route.js";
 import { ask, asked } from "./choice.js";
 import { COLUMNS, sortOf } from "./columns.js";
-import { at, behind, fold, hasTokens, lines, marks, moveTo, toggleMark } from "./shown.js";
 import { Row } from "./row.js";
+import { at, behind, fold, hasTokens, lines, marks, moveTo, toggleMark } from "./shown.js";
 
 const narrow = matchMedia("(max-width: 760px)");
 const HEIGHT = { row: 52, card: 108 };

@@ -43,10 +43,12 @@ function spell(words) {
   return spelled.get(words);
 }
 
-const exitWord = (row) => (row.exit?.signal ? `signal ${row.exit.signal}` : row.exit ? `exit ${row.exit.code ?? "?"}` : "");
+const exitWord = (row) =>
+  row.exit?.signal ? `signal ${row.exit.signal}` : row.exit ? `exit ${row.exit.code ?? "?"}` : "";
 
 /** What the verdict rests on; of what has ended, how it did. */
-const evidenceOf = (row) => (row.state === "ended" ? [row.how, exitWord(row)].filter(Boolean) : (row.evidence ?? [])).join(" · ");
+const evidenceOf = (row) =>
+  (row.state === "ended" ? [row.how, exitWord(row)].filter(Boolean) : (row.evidence ?? [])).join(" · ");
 
 function Name({ row }) {
   return html`
@@ -71,12 +73,15 @@ function Branch({ line, onFold }) {
   `;
 }
 
-const Cell = ({ id, figure, children }) => html`<div role="gridcell" class=${`cell ${id} ${figure ? "figure" : ""}`}>${children}</div>`;
+const Cell = ({ id, figure, children }) =>
+  html`<div role="gridcell" class=${`cell ${id} ${figure ? "figure" : ""}`}>${children}</div>`;
 
 export class Row extends Component {
   shouldComponentUpdate(next) {
     const before = this.props;
-    return Object.keys(next).some((name) => (name === "line" ? !alike(next.line, before.line) : next[name] !== before[name]));
+    return Object.keys(next).some((name) =>
+      name === "line" ? !alike(next.line, before.line) : next[name] !== before[name],
+    );
   }
 
   render({ line, top, index, current, mark, tree, tokens, onMark, onFold, onOpen }) {

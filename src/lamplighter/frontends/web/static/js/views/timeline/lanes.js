@@ -79,7 +79,12 @@ function Now({ span }) {
 function Bar({ bar, span, height, reached }) {
   const { span: one } = bar;
   const width = bar.open ? Math.max(0.004, part(coarse.value, span) - bar.from) : bar.width;
-  const style = { left: percent(bar.from), width: percent(width), top: `${5 + bar.row * (height + 2)}px`, height: `${height}px` };
+  const style = {
+    left: percent(bar.from),
+    width: percent(width),
+    top: `${5 + bar.row * (height + 2)}px`,
+    height: `${height}px`,
+  };
   return html`
     <a class=${`bar how-${howOf(one)}`} data-id=${one.id} tabindex=${reached ? 0 : -1} href=${href(["sessions", one.id])} aria-label=${words(one)} style=${style}>
       ${height >= 14 && html`<span>${one.name}</span>`}
@@ -106,7 +111,8 @@ function move(event, lanes, held, root) {
   if (next) root.querySelector(`[data-id="${CSS.escape(next.span.id)}"]`)?.focus();
 }
 
-const nearest = (bars, from) => bars.reduce((best, bar) => (Math.abs(bar.from - from) < Math.abs(best.from - from) ? bar : best));
+const nearest = (bars, from) =>
+  bars.reduce((best, bar) => (Math.abs(bar.from - from) < Math.abs(best.from - from) ? bar : best));
 
 function Tip({ tip, lanes }) {
   const bar = tip && lanes.flatMap((lane) => lane.bars).find((one) => one.span.id === tip.id);
@@ -133,4 +139,7 @@ function Tip({ tip, lanes }) {
   `;
 }
 
-export const tokenWords = (tokens) => Object.entries(tokens).map(([kind, number]) => `${short(number)} ${kind}`).join(", ");
+export const tokenWords = (tokens) =>
+  Object.entries(tokens)
+    .map(([kind, number]) => `${short(number)} ${kind}`)
+    .join(", ");

@@ -14,7 +14,9 @@ export function lanesOf(spans, range) {
     if (!found.has(key)) found.set(key, { key, name: span.project ?? "No project", spans: [] });
     found.get(key).spans.push(span);
   }
-  const lanes = [...found.values()].sort((one, other) => Number(one.key === "") - Number(other.key === "") || one.name.localeCompare(other.name));
+  const lanes = [...found.values()].sort(
+    (one, other) => Number(one.key === "") - Number(other.key === "") || one.name.localeCompare(other.name),
+  );
   return lanes.map((lane) => ({ ...lane, ...pack(lane.spans, range) }));
 }
 
@@ -35,10 +37,14 @@ function pack(spans, range) {
 
 /** Milliseconds of a session within the stretch. */
 export const lived = (span, { from, to }, now) =>
-  Math.max(0, Math.min(span.ended_at ? Date.parse(span.ended_at) : now, to) - Math.max(Date.parse(span.started_at), from));
+  Math.max(
+    0,
+    Math.min(span.ended_at ? Date.parse(span.ended_at) : now, to) - Math.max(Date.parse(span.started_at), from),
+  );
 
 export const tokensOf = (spans) => {
   const all = {};
-  for (const { tokens } of spans) for (const [kind, number] of Object.entries(tokens ?? {})) all[kind] = (all[kind] ?? 0) + number;
+  for (const { tokens } of spans)
+    for (const [kind, number] of Object.entries(tokens ?? {})) all[kind] = (all[kind] ?? 0) + number;
   return all;
 };

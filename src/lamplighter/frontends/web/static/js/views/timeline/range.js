@@ -2,7 +2,11 @@
 
 const HOUR = 3_600_000;
 const SHORT = 6;
-const NAMES = [["6h", "6 hours"], ["day", "Day"], ["week", "Week"]];
+const NAMES = [
+  ["6h", "6 hours"],
+  ["day", "Day"],
+  ["week", "Week"],
+];
 
 const pad = (number) => String(number).padStart(2, "0");
 
@@ -45,7 +49,10 @@ function bounds(zoom, day, hour) {
 function ticks(zoom, start, end) {
   const found = [];
   for (const at = new Date(start); at < end; ) {
-    const name = zoom === "week" ? at.toLocaleDateString("en-GB", { weekday: "short", day: "numeric" }) : `${pad(at.getHours())}:00`;
+    const name =
+      zoom === "week"
+        ? at.toLocaleDateString("en-GB", { weekday: "short", day: "numeric" })
+        : `${pad(at.getHours())}:00`;
     found.push({ at: at.getTime(), name });
     if (zoom === "week") at.setDate(at.getDate() + 1);
     else at.setTime(at.getTime() + (zoom === "day" ? 3 : 1) * HOUR);

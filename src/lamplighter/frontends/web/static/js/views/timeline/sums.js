@@ -2,7 +2,7 @@
 
 import { html } from "../../../vendor/preact.js";
 import { count, duration, short } from "../../format.js";
-import { How, HOWS, howOf } from "../../parts/ending.js";
+import { HOWS, How, howOf } from "../../parts/ending.js";
 import { coarse } from "../../parts/tick.js";
 import { lived, tokensOf } from "./packing.js";
 
@@ -12,7 +12,9 @@ export function Sums({ spans, span }) {
   const tokens = tokensOf(spans);
   const all = Object.values(tokens).reduce((sum, one) => sum + one, 0);
   const ways = Map.groupBy ? Map.groupBy(spans, howOf) : grouped(spans);
-  const kinds = Object.entries(tokens).map(([kind, number]) => `${short(number)} ${kind}`).join(", ");
+  const kinds = Object.entries(tokens)
+    .map(([kind, number]) => `${short(number)} ${kind}`)
+    .join(", ");
   return html`
     <section class="sums" aria-label="Sums">
       <dl>

@@ -5,8 +5,10 @@ import { bytes, clock, day, duration, short } from "../../format.js";
 import { How, howOf } from "../../parts/ending.js";
 import { href } from "../../route.js";
 
-const moment = (at, span) => (at ? `${span.zoom === "week" || Date.parse(at) < span.from ? `${day(at)} ` : ""}${clock(at)}` : "now");
-const length = (one) => duration(((one.ended_at ? Date.parse(one.ended_at) : Date.now()) - Date.parse(one.started_at)) / 1000);
+const moment = (at, span) =>
+  at ? `${span.zoom === "week" || Date.parse(at) < span.from ? `${day(at)} ` : ""}${clock(at)}` : "now";
+const length = (one) =>
+  duration(((one.ended_at ? Date.parse(one.ended_at) : Date.now()) - Date.parse(one.started_at)) / 1000);
 const tokens = (one) => (one.tokens ? short(Object.values(one.tokens).reduce((all, number) => all + number, 0)) : "");
 
 export const SpanTable = ({ spans, span }) => html`
