@@ -6,9 +6,11 @@ One engine with the corpus in every place that takes a text; then every view and
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +18,8 @@ import pytest
 from lamplighter.testing import acp_agent, asker
 from lamplighter.testing.browser import DESK, PHONE, Visit
 from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import wait_until
+from lamplighter.testing.leaving import Thing, claude_entry, conversation, playing, sleeper
+from lamplighter.testing.processes import none_left, wait_until
 from lamplighter.testing.tmux import tmux_of
 
 if TYPE_CHECKING:
@@ -221,6 +224,50 @@ def test_every_dialog(lit: Engine, places: dict[str, str], page_of: PageOf) -> N
     for name in ("Resolve", "Supersede", "Forget"):
         page.get_by_role("button", name=name).first.click()
         opened(name)
+
+
+def _left_behind(mark: str) -> list[Thing]:
+    """The corpus as names of programs, as arguments, and as what they say of their session."""
+    sessions = [conversation(3), *TEXTS[:5]]
+    marks = [{"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session} for session in sessions]
+    words = ["tool", "-c", "import time; time.sleep(300)", mark, *TEXTS]
+    return [
+        *(sleeper(text, mark, input="pipe", alone=False, marks=marks[0]) for text in TEXTS),
+        *(Thing(words, sys.executable, input="pipe", alone=False, marks=each) for each in marks),
+    ]
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_what_a_dead_agent_left(lit: Engine, page_of: PageOf, mark: str, tmp_path: Path, size: Any) -> None:
+    folder = tmp_path / "<img src=x onerror=window.pwned=1>"
+    with playing("claude", folder, _left_behind(mark)) as player:
+        assert player.start is not None
+        claude_entry(folder, conversation(3), player.pid, player.start)
+        player.kill()
+        visit = page_of(lit, viewport=size)
+        page = visit.page
+        look(visit, "#/cleanup/leaks")
+        for text in [one for one in TEXTS if one.isprintable()]:
+            page.locator(".leak code", has_text=text[:100]).first.wait_for(state="attached")
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        harmless(page, "leaks")
+        assert page.evaluate(WIDE) == []
+        found = {leak["id"]: {each["pid"] for each in leak["processes"]} for leak in lit.call("scan_host")["leaks"]}
+        ours = [leak for leak, pids in found.items() if pids & set(player.pids)]
+        assert set[int]().union(*(found[leak] for leak in ours)) == set(player.pids)
+        for leak in page.locator(".leak").all():
+            leak.get_by_role("checkbox").set_checked(leak.get_attribute("data-id") in ours)
+        page.get_by_role("button", name="Plan to end").click()
+        page.get_by_role("button", name=re.compile(r"^End \d+ leak")).click()
+        page.get_by_role("dialog").wait_for()
+        harmless(page, "plan")
+        assert page.evaluate(WIDE) == []
+        page.get_by_role("dialog").get_by_role("button", name="End ").click()
+        page.locator(".plan tr.ended").first.wait_for()
+        visit.settle()
+        harmless(page, "ended")
+        assert page.evaluate(WIDE) == []
+        assert none_left(mark)
 
 
 ADDRESSES = ("constructor", "__proto__", "toString/x", "memory/constructor", "sessions/%", "%E0%A4%A", "?a=%")
