@@ -1,4 +1,4 @@
-"""The page when things go wrong: no room, what cannot be killed, a daemon that is lost, more than can be played.
+"""The page when things go wrong: no room, what cannot be killed, a daemon that is lost, late answers, more than can be played.
 
 In a real browser.
 """
@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from lamplighter.testing.browser import Visit
 from lamplighter.testing.disk import fill, make_room, small_disk
@@ -158,6 +158,59 @@ def test_a_daemon_that_is_killed_does_not_stop_a_recording(page_of: Visiting) ->
         expect(rows(page)).not_to_contain_text("part 2")
         expect(page.get_by_role("button", name="Pause")).to_be_visible()
         visit.settle()
+
+
+# -- answers that come late
+
+
+class Late:
+    """The answers to an operation, held back until they are let go; what was asked is done at once."""
+
+    def __init__(self, page: Page, operation: str) -> None:
+        self.held: list[tuple[Route, APIResponse]] = []
+        page.route(f"**/api/call/{operation}", self._hold)
+
+    def _hold(self, route: Route) -> None:
+        self.held.append((route, route.fetch()))
+
+    def let_go(self) -> None:
+        for route, response in self.held:
+            route.fulfill(response=response)
+
+
+def test_a_late_answer_to_a_start_leaves_what_came_meanwhile_alone(house: Engine, page_of: Visiting) -> None:
+    other = house.start("sleep", "300", name="other")["id"]
+    visit = page_of(house)
+    page = visit.page
+    late = Late(page, "start_session")
+    start(page, "sleep 301").get_by_role("button", name="Cancel").click()
+    visit.until(lambda: late.held)
+    page = at(visit, other)
+    page.keyboard.press("p")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Protect other?")
+    late.let_go()
+    expect(page.locator(".toast")).to_contain_text("runs")
+    expect(dialog).to_contain_text("Protect other?")
+    assert page.url.endswith(f"#/sessions/{other}")
+    page.keyboard.press("Escape")
+
+
+def test_an_end_that_is_seen_before_its_answer(house: Engine, page_of: Visiting) -> None:
+    session = house.start("sleep", "300", name="early")["id"]
+    visit = page_of(house)
+    page = at(visit, session)
+    late = Late(page, "end_session")
+    page.get_by_role("button", name=re.compile("^End ")).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="End it").click()
+    visit.until(lambda: late.held)
+    page.get_by_text("It printed nothing").wait_for()
+    expect(dialog).to_contain_text("Nothing is left; the certificate is written…")
+    late.let_go()
+    expect(dialog).to_contain_text("Nothing is left. 1 process gone")
+    dialog.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("button", name=re.compile("^End "))).to_have_count(0)
 
 
 # -- more than can be played

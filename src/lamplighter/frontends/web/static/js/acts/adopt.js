@@ -32,10 +32,10 @@ function Adopt({ what, title, named, inTmux, adopted, close }) {
     try {
       const asked = { ...named, ...(name.trim() && { name: name.trim() }), ...(kind && { kind }) };
       const made = await call("adopt_session", asked);
-      close();
+      const here = close();
       say(`${made.name} is a session now`, "good", `a kill of it proves ${made.guarantee}`);
       adopted?.();
-      go(["sessions", made.id]);
+      if (here) go(["sessions", made.id]);
     } catch (problem) {
       setError(problem);
       setBusy(false);

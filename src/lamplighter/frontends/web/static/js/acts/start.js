@@ -96,9 +96,9 @@ function Start({ from, close }) {
       const asked = JSON.stringify(args);
       if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
       const started = await call("start_session", args, { key: attempt.current.key });
-      close();
+      const here = close();
       say(`${started.name} runs`, "good", started.note ?? "");
-      go(["sessions", started.id]);
+      if (here) go(["sessions", started.id]);
     } catch (problem) {
       if (!isUnsure(problem)) attempt.current = null;
       setRefused(problem);

@@ -4,7 +4,7 @@ import { html, signal, useEffect, useRef } from "../../vendor/preact.js";
 
 const open = signal(null);
 
-/** Show a component as a dialog; it gets `close`. */
+/** Show a component as a dialog; it gets `close`, which says whether it was still there. */
 export function openDialog(Content, props = {}) {
   open.value = { Content, props };
 }
@@ -15,10 +15,18 @@ addEventListener("hashchange", closeDialog); // it was about what was shown then
 
 export function Dialogs() {
   const shown = open.value;
-  return shown && html`<${Frame} key=${shown.Content} ...${shown} />`;
+  return shown && html`<${Frame} key=${shown.Content} shown=${shown} />`;
 }
 
-function Frame({ Content, props }) {
+/** This one alone: an answer that it waited for may come when another is there. */
+function closeOne(shown) {
+  const here = open.peek() === shown;
+  if (here) closeDialog();
+  return here;
+}
+
+function Frame({ shown }) {
+  const { Content, props } = shown;
   const place = useRef(null);
   useEffect(() => {
     place.current.showModal();
@@ -26,8 +34,8 @@ function Frame({ Content, props }) {
   }, []);
   const beside = (event) => event.target === place.current && !props.stays && closeDialog();
   return html`
-    <dialog ref=${place} class=${props.wide ? "wide" : ""} aria-labelledby="dialog-title" onClose=${closeDialog} onMouseDown=${beside}>
-      <${Content} ...${props} close=${closeDialog} />
+    <dialog ref=${place} class=${props.wide ? "wide" : ""} aria-labelledby="dialog-title" onClose=${() => closeOne(shown)} onMouseDown=${beside}>
+      <${Content} ...${props} close=${() => closeOne(shown)} />
     </dialog>
   `;
 }

@@ -1,6 +1,6 @@
 // What agents have asked the operator for: each request in full, and the operator's word on it.
 
-import { html, signal, useComputed, useEffect, useRef, useSignalEffect } from "../../vendor/preact.js";
+import { batch, html, signal, useComputed, useEffect, useRef, useSignalEffect } from "../../vendor/preact.js";
 import { call } from "../api.js";
 import { count } from "../format.js";
 import { addKeys } from "../keys.js";
@@ -19,13 +19,18 @@ const requests = signal(null);
 const lately = signal([]);
 const error = signal(null);
 
+let turns = 0;
+let shown = 0;
+/** What was asked for before what is shown says nothing any more, when it comes late. */
 async function look() {
-  try {
-    requests.value = (await call("list_approvals")).approvals;
-    error.value = null;
-  } catch (failed) {
-    error.value = failed;
-  }
+  const turn = (turns += 1);
+  const found = await call("list_approvals").catch((failed) => ({ failed }));
+  if (turn < shown) return;
+  shown = turn;
+  batch(() => {
+    if (found.approvals) requests.value = found.approvals;
+    error.value = found.failed ?? null;
+  });
 }
 
 async function lookBack() {
