@@ -27,7 +27,7 @@ export const unreachable = () =>
 export const isUnsure = (error) => ["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code);
 
 let ahead = 0;
-/** The time by the daemon's clock: through a tunnel it may be another machine's, and what it says holds until a moment of its own. */
+/** The time by the daemon's clock: through a tunnel it may be another machine's, and what holds until a moment means its own. */
 export const now = () => Date.now() + ahead;
 
 /** What its answer says of its clock; to the second, so less than two mean nothing. */

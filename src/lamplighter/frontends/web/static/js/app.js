@@ -44,14 +44,20 @@ function Navigation() {
   const waiting = status.value?.approvals ?? 0;
   return html`
     <nav class="side" aria-label="Views">
-      <a class="brand" href="#/sessions" aria-label="Lamplighter"><img src="/icon.svg" alt="" width="28" height="28" /><span>Lamplighter</span></a>
+      <a class="brand" href="#/sessions" aria-label="Lamplighter">
+        <img src="/icon.svg" alt="" width="28" height="28" /><span>Lamplighter</span>
+      </a>
       <ul>
         ${Object.entries(VIEWS).map(
           ([name, { title }]) => html`
             <li key=${name}>
               <a href=${href([name])} aria-current=${here() === name ? "page" : null}>
                 ${title}
-                ${name === "approvals" && waiting > 0 && html`<span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`}
+                ${
+                  name === "approvals" &&
+                  waiting > 0 &&
+                  html`<span class="badge" aria-label=${`${waiting} waiting`}>${waiting}</span>`
+                }
               </a>
             </li>
           `,
@@ -85,8 +91,8 @@ const Lost = () =>
   connection.value === "lost" &&
   html`
     <div class="banner" role="alert">
-      <strong>The daemon does not answer.</strong> What you see is how it was. Sessions go on without it; the page goes on by itself
-      once it is back. <code>lamp up</code> starts it.
+      <strong>The daemon does not answer.</strong> What you see is how it was. Sessions go on without it; the page goes
+      on by itself once it is back. <code>lamp up</code> starts it.
     </div>
   `;
 
@@ -96,7 +102,9 @@ const Denied = () => html`
     <h1>This page needs your shell</h1>
     <p>Only who can run commands as you on this machine sees your sessions. In a terminal:</p>
     <pre><code>lamp open</code></pre>
-    <p class="muted">It opens this page with a link that is good once. If you came with such a link, it was used or is too old.</p>
+    <p class="muted">
+      It opens this page with a link that is good once. If you came with such a link, it was used or is too old.
+    </p>
   </main>
 `;
 
@@ -123,7 +131,9 @@ function App() {
     <${Navigation} />
     <div class="content">
       <${Lost} />
-      <main id="main" tabindex="-1"><${View} key=${path.slice(0, 2).join("/") || name} id=${path[1]} rest=${path.slice(2)} query=${query} /></main>
+      <main id="main" tabindex="-1">
+        <${View} key=${path.slice(0, 2).join("/") || name} id=${path[1]} rest=${path.slice(2)} query=${query} />
+      </main>
     </div>
     <${Dialogs} />
     <${Toasts} />

@@ -26,7 +26,7 @@ let wanted = {};
 let running = null;
 let hiddenTimer = 0;
 
-/** Which live events this view needs: {sessions: "idle", all: "1"} or {session: ID}; {} for the state alone. Every view says so. */
+/** Which live events this view needs: {sessions: "idle", all: "1"} or {session: ID}; {} for the state alone. Every view does. */
 export function want(query) {
   if (running && JSON.stringify(query) === JSON.stringify(wanted)) return;
   batch(() => {

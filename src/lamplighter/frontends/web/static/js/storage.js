@@ -1,5 +1,5 @@
-// What this browser keeps for the page: the login's proof, the theme, how lists are shown. A browser may refuse to keep anything; then
-// it is kept for as long as the page is open.
+// What this browser keeps for the page: the login's proof, the theme, how lists are shown. A browser may refuse to keep anything;
+// then it is kept for as long as the page is open.
 
 const own = new Map();
 

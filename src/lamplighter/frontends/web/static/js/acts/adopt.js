@@ -46,8 +46,9 @@ function Adopt({ what, title, named, inTmux, adopted, close }) {
     <header><h2 id="dialog-title">Adopt ${title}?</h2></header>
     <form class="body" id="adopt" onSubmit=${submit}>
       <p>
-        Nothing of it is touched: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From now on it is
-        listed, judged and ended as others are, with all that it starts. It cannot be given back; it goes on as it is.
+        Nothing of it is touched: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From
+        now on it is listed, judged and ended as others are, with all that it starts. It cannot be given back; it goes
+        on as it is.
       </p>
       ${what.command && html`<pre class="spelled"><code>${what.command}</code></pre>`}
       <p class="muted">

@@ -6,7 +6,7 @@ import { count } from "../format.js";
 import { Certificate } from "../parts/certificate.js";
 import { useSubject } from "./subject.js";
 
-/** {phase: "asking" | "going" | "done", result, error, go}: with the same key until it is answered, so that nothing is done twice. */
+/** {phase: "asking" | "going" | "done", result, error, go}: with the same key until it is answered, so that it is done once. */
 export function useEnding(operation) {
   const [state, setState] = useState({ phase: "asking", result: null, error: null });
   const [attempt] = useState({ key: null, asked: "" });
@@ -32,7 +32,15 @@ export function Going({ row, word, close }) {
     <header><h2 id="dialog-title">${word} ${row.name}</h2></header>
     <div class="body">
       <div class="waiting" aria-busy="true"></div>
-      <p role="status">${left == null ? "Beginning…" : left ? `${count(left, "process is", "processes are")} left…` : "Nothing is left; the certificate is written…"}</p>
+      <p role="status">
+        ${
+          left == null
+            ? "Beginning…"
+            : left
+              ? `${count(left, "process is", "processes are")} left…`
+              : "Nothing is left; the certificate is written…"
+        }
+      </p>
       <p class="muted">It goes on by itself, also when this is closed.</p>
     </div>
     <footer><button autofocus onClick=${close}>Close</button></footer>
@@ -53,7 +61,11 @@ function Lasting({ result, close }) {
 }
 
 const Told = ({ result, close }) => html`
-  <header><h2 id="dialog-title">${result.name} ${result.state === "ended" ? `has ended: ${result.how}` : "is still ending"}</h2></header>
+  <header>
+    <h2 id="dialog-title">
+      ${result.name} ${result.state === "ended" ? `has ended: ${result.how}` : "is still ending"}
+    </h2>
+  </header>
   <div class="body"><${Certificate} certificate=${result.certificate} summary=${result.summary} /></div>
   <footer><button class="main" autofocus onClick=${close}>Done</button></footer>
 `;

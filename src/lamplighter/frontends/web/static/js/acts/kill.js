@@ -58,7 +58,15 @@ function Sure({ row, typed, setTyped }) {
   return html`
     <label class="sure">
       <span>It is active. To kill it all the same, type its name: <code>${row.name}</code></span>
-      <input ref=${field} autofocus value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="off" />
+      <input
+        ref=${field}
+        autofocus
+        value=${typed}
+        onInput=${(event) => setTyped(event.target.value)}
+        autocomplete="off"
+        spellcheck=${false}
+        autocapitalize="off"
+      />
     </label>
   `;
 }

@@ -26,7 +26,13 @@ function Protect({ row, close }) {
   return html`
     <header><h2 id="dialog-title">${off ? `Take the protection of ${row.name} away?` : `Protect ${row.name}?`}</h2></header>
     <div class="body">
-      <p>${off ? "Cleanups, its limits and agents that may can end it again." : "No cleanup, no limit and no agent may end it then, only you by name."}</p>
+      <p>
+        ${
+          off
+            ? "Cleanups, its limits and agents that may can end it again."
+            : "No cleanup, no limit and no agent may end it then, only you by name."
+        }
+      </p>
       <p class="muted">Nothing of it is touched, and it can be taken back at any time.</p>
       <${Refused} error=${refused} />
     </div>

@@ -16,7 +16,9 @@ function Send({ row, close }) {
   return html`
     <header><h2 id="dialog-title">Send to ${row.name}</h2></header>
     <div class="body">
-      <p class="muted">It is typed there as it is, then Enter. An agent gets it as one message. Shift and Enter begin a new line here.</p>
+      <p class="muted">
+        It is typed there as it is, then Enter. An agent gets it as one message. Shift and Enter begin a new line here.
+      </p>
       <${Composer} session=${row} focused onSent=${setSent} />
       <p role="status" class="muted">${sent && `Sent: ${sent.slice(0, 80)}`}</p>
     </div>

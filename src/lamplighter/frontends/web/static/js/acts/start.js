@@ -110,9 +110,21 @@ function Start({ from, close }) {
   return html`
     <header><h2 id="dialog-title">${from ? `Go on from ${from.name}` : "Start a session"}</h2></header>
     <form class="body start" id="start" onSubmit=${submit}>
-      <${Choice} label="What" names=${{ command: "Command", agent: "Agent" }} value=${form.what} onChoose=${(what) => set({ what, way: "terminal" })} />
+      <${Choice}
+        label="What"
+        names=${{ command: "Command", agent: "Agent" }}
+        value=${form.what}
+        onChoose=${(what) => set({ what, way: "terminal" })}
+      />
       ${form.what === "command" ? html`<${Line} form=${form} set=${set} />` : html`<${Agent} form=${form} set=${set} />`}
-      <${Field} form=${form} set=${set} name="prompt" title="Prompt" about=${form.what === "command" ? "typed into it, or its standard input" : "what it is told first"} area />
+      <${Field}
+        form=${form}
+        set=${set}
+        name="prompt"
+        title="Prompt"
+        about=${form.what === "command" ? "typed into it, or its standard input" : "what it is told first"}
+        area
+      />
       <div class="pair">
         <${Field} form=${form} set=${set} name="name" title="Name" about="made from the command if left out" />
         <${Field} form=${form} set=${set} name="cwd" title="Folder" about="by default your home" mono />
@@ -132,7 +144,11 @@ const Choice = ({ label, names, value, onChoose }) => html`
   <div class="segmented" role="group" aria-label=${label}>
     ${Object.entries(names).map(
       ([name, title]) =>
-        html`<button key=${name} type="button" aria-pressed=${String(value === name)} onClick=${() => onChoose(name)}>${title}</button>`,
+        html`
+          <button key=${name} type="button" aria-pressed=${String(value === name)} onClick=${() => onChoose(name)}>
+            ${title}
+          </button>
+        `,
     )}
   </div>
 `;
@@ -147,7 +163,11 @@ function Field({ form, set, name, title, about, area, mono, ...more }) {
   return html`
     <label>
       <span>${title} <small>${about}</small></span>
-      ${area ? html`<textarea rows="2" ...${shared}></textarea>` : html`<input autocomplete="off" spellcheck=${false} ...${shared} />`}
+      ${
+        area
+          ? html`<textarea rows="2" ...${shared}></textarea>`
+          : html`<input autocomplete="off" spellcheck=${false} ...${shared} />`
+      }
     </label>
   `;
 }
@@ -180,11 +200,14 @@ function More({ form, set }) {
             ${KINDS.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}
           </select>
         </label>
-        ${field("project", "Project", "by default its repository")} ${field("from_session", "Go on from", "id, name or last", { list: "start-from" })}
+        ${field("project", "Project", "by default its repository")}
+        ${" "}${field("from_session", "Go on from", "id, name or last", { list: "start-from" })}
       </div>
       <datalist id="start-from">
         <option value="last"></option>
-        ${[...(sessions.value?.values() ?? [])].slice(-200).map((row) => html`<option key=${row.id} value=${row.id}>${row.name}</option>`)}
+        ${[...(sessions.value?.values() ?? [])]
+          .slice(-200)
+          .map((row) => html`<option key=${row.id} value=${row.id}>${row.name}</option>`)}
       </datalist>
       <label class="check">
         <input type="checkbox" checked=${form.protect} onChange=${(event) => set({ protect: event.target.checked })} />
@@ -203,10 +226,24 @@ function WillRun({ preview, error, form }) {
         error
           ? html`<p class="note bad" role="alert"><strong>${error.message}</strong><br />${error.hint}</p>`
           : preview
-            ? html`<p class="note"><strong>Will run</strong> in ${preview.cwd}, as ${form.kind}:<code>${commandLine(preview.command)}</code></p>`
-            : html`<p class="note plain">${form.what === "command" ? "Give a command" : "Choose an agent"}, and what will run is shown here.</p>`
+            ? html`
+              <p class="note">
+                <strong>Will run</strong> in ${preview.cwd}, as ${form.kind}:
+                <code>${commandLine(preview.command)}</code>
+              </p>
+            `
+            : html`
+              <p class="note plain">
+                ${form.what === "command" ? "Give a command" : "Choose an agent"}, and what will run is shown here.
+              </p>
+            `
       }
-      ${own && html`<p class="note warn">The environment is the daemon's own; lamp open again to use your shell's environment.</p>`}
+      ${
+        own &&
+        html`
+          <p class="note warn">The environment is the daemon's own; lamp open again to use your shell's environment.</p>
+        `
+      }
     </div>
   `;
 }

@@ -44,16 +44,23 @@ const Processes = ({ session, largest, how }) =>
   session.driver === "logical"
     ? html`<p>It has no process of its own: it is marked as ended.</p>`
     : html`
-        <p>${how} <strong>${count(session.tree.length, "process", "processes")}</strong>${session.memory ? `, ${bytes(session.memory)} of memory` : ""}:</p>
-        <ul class="victims">
-          ${largest.slice(0, SHOWN).map(
-            (process) => html`
-              <li key=${process.pid}><code class="pid">${process.pid}</code><code class="command">${process.command}</code><span class="muted number">${bytes(process.memory)}</span></li>
-            `,
-          )}
-          ${largest.length > SHOWN && html`<li class="muted">and ${largest.length - SHOWN} more</li>`}
-        </ul>
-      `;
+      <p>
+        ${how} <strong>${count(session.tree.length, "process", "processes")}</strong>
+        ${session.memory ? `, ${bytes(session.memory)} of memory` : ""}:
+      </p>
+      <ul class="victims">
+        ${largest.slice(0, SHOWN).map(
+          (process) => html`
+            <li key=${process.pid}>
+              <code class="pid">${process.pid}</code>
+              <code class="command">${process.command}</code>
+              <span class="muted number">${bytes(process.memory)}</span>
+            </li>
+          `,
+        )}
+        ${largest.length > SHOWN && html`<li class="muted">and ${largest.length - SHOWN} more</li>`}
+      </ul>
+    `;
 
 const PROOF = {
   kernel: "The kernel will prove that nothing is left.",
@@ -69,11 +76,13 @@ function points(session) {
   if (session.protected) found.push(["warn", "It is protected: only you may end it, and by this you do."]);
   if (isActive(session))
     found.push(["warn", `It is ${session.verdict}: ${session.evidence.join(", ") || "no more is known"}.`]);
-  if (session.children.length)
+  if (session.children.length) {
+    const stay = session.children.length === 1 ? "stays" : "stay";
     found.push([
       "",
-      `${count(session.children.length, "session")} that it started ${session.children.length === 1 ? "stays" : "stay"}: ${session.children.join(", ")}.`,
+      `${count(session.children.length, "session")} that it started ${stay}: ${session.children.join(", ")}.`,
     ]);
+  }
   found.push(handed(session));
   if (session.last_output_at) found.push(["", `Quiet for ${duration(session.quiet_for)}. Its log and recording stay.`]);
   if (session.driver !== "logical")

@@ -42,13 +42,21 @@ export const Line = ({ form, set }) => html`
   ${
     wantsShell(form.line) &&
     html`
-    <p class="note warn row spread">
-      <span>No shell runs this: pipes, variables and patterns are passed on as they are.</span>
-      <button type="button" onClick=${() => set({ line: `bash -c '${form.line.replaceAll("'", "'\\''")}'` })}>Run it by a shell</button>
-    </p>
-  `
+      <p class="note warn row spread">
+        <span>No shell runs this: pipes, variables and patterns are passed on as they are.</span>
+        <button type="button" onClick=${() => set({ line: `bash -c '${form.line.replaceAll("'", "'\\''")}'` })}>
+          Run it by a shell
+        </button>
+      </p>
+    `
   }
 `;
+
+/** What is known of the agent that was chosen. */
+function standing(chosen) {
+  if (!chosen) return "which one";
+  return chosen.untested ? "its start was never tried" : (chosen.path ?? "not installed here");
+}
 
 export function Agent({ form, set }) {
   useEffect(() => {
@@ -62,16 +70,26 @@ export function Agent({ form, set }) {
   const text = (name, title, about, placeholder) => html`
     <label>
       <span>${title} <small>${about}</small></span>
-      <input autocomplete="off" spellcheck=${false} placeholder=${placeholder} value=${form[name]} onInput=${(event) => set({ [name]: event.target.value })} />
+      <input
+        autocomplete="off"
+        spellcheck=${false}
+        placeholder=${placeholder}
+        value=${form[name]}
+        onInput=${(event) => set({ [name]: event.target.value })}
+      />
     </label>
   `;
   return html`
     <div class="pair">
       <label>
-        <span>Agent <small>${chosen?.untested ? "its start was never tried" : (chosen?.path ?? (chosen ? "not installed here" : "which one"))}</small></span>
+        <span>Agent <small>${standing(chosen)}</small></span>
         <select value=${form.agent} onChange=${(event) => set({ agent: event.target.value })}>
           <option value="">choose…</option>
-          ${found.map(({ name, path }) => html`<option key=${name} value=${name}>${name}${path ? "" : " (not installed)"}</option>`)}
+          ${found.map(
+            ({ name, path }) => html`
+              <option key=${name} value=${name}>${name}${path ? "" : " (not installed)"}</option>
+            `,
+          )}
         </select>
       </label>
       ${text("more", "Its own options", "added to its command line", "--verbose")}

@@ -26,7 +26,10 @@ export function Certificate({ certificate, summary }) {
     <div class="certificate stack">
       <${Judgement} certificate=${certificate} />
       ${survivors.length > 0 && html`<${Alive} survivors=${survivors} />`}
-      ${processes.length > 0 && html`<${Group} title=${`${count(processes.length, "process", "processes")} gone`} rows=${processes} />`}
+      ${
+        processes.length > 0 &&
+        html`<${Group} title=${`${count(processes.length, "process", "processes")} gone`} rows=${processes} />`
+      }
       ${spared.length > 0 && html`<${Group} title="Left alone: it serves others too" rows=${spared} />`}
       ${summary && html`<${Summary} summary=${summary} />`}
       <p class="muted"><small>Guarantee: ${guarantee}</small></p>
@@ -40,13 +43,18 @@ function Judgement({ certificate }) {
   const gone = processes.length
     ? `${count(processes.length, "process", "processes")} gone in ${seconds(certificate.seconds)}.`
     : "It had no process.";
-  return html`<p class=${`note ${guarantee === "best_effort" ? "warn" : "good"}`}><strong>Nothing is left. ${gone}</strong> ${PROVEN[guarantee] ?? guarantee}</p>`;
+  return html`
+    <p class=${`note ${guarantee === "best_effort" ? "warn" : "good"}`}>
+      <strong>Nothing is left. ${gone}</strong> ${PROVEN[guarantee] ?? guarantee}
+    </p>
+  `;
 }
 
 /** That some do not die, while it is tried again. */
 export const Survived = ({ survivors }) => html`
   <p class="note bad" role="status">
-    <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays as ending; it is tried again every few seconds.
+    <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays as
+    ending; it is tried again every few seconds.
   </p>
 `;
 
@@ -94,19 +102,23 @@ function Summary({ summary }) {
           .map(([kind, number]) => `${number.toLocaleString("en")} ${kind}`)
           .join(", "),
     ],
-    [
-      "Git",
-      git &&
-        `${git.branch ?? git.head?.slice(0, 12)}: ${count(git.commit_count, "commit")}, ${count(git.file_count, "file")}, +${git.insertions} −${git.deletions}`,
-    ],
+    ["Git", git && gitWords(git)],
     ["Stored", stored(summary)],
   ].filter(([, value]) => value);
   return html`
     <div class="stack">
       <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-      ${summary.last_lines?.length > 0 && html`<pre class="last" tabindex="0" aria-label="Last output">${summary.last_lines.join("\n")}</pre>`}
+      ${
+        summary.last_lines?.length > 0 &&
+        html`<pre class="last" tabindex="0" aria-label="Last output">${summary.last_lines.join("\n")}</pre>`
+      }
     </div>
   `;
+}
+
+function gitWords({ branch, head, commit_count, file_count, insertions, deletions }) {
+  const sums = `${count(commit_count, "commit")}, ${count(file_count, "file")}, +${insertions} −${deletions}`;
+  return `${branch ?? head?.slice(0, 12)}: ${sums}`;
 }
 
 function stored({ stored: kinds, inferred }) {

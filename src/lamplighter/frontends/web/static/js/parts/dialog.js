@@ -34,7 +34,13 @@ function Frame({ shown }) {
   }, []);
   const beside = (event) => event.target === place.current && !props.stays && closeDialog();
   return html`
-    <dialog ref=${place} class=${props.wide ? "wide" : ""} aria-labelledby="dialog-title" onClose=${() => closeOne(shown)} onMouseDown=${beside}>
+    <dialog
+      ref=${place}
+      class=${props.wide ? "wide" : ""}
+      aria-labelledby="dialog-title"
+      onClose=${() => closeOne(shown)}
+      onMouseDown=${beside}
+    >
       <${Content} ...${props} close=${() => closeOne(shown)} />
     </dialog>
   `;

@@ -78,7 +78,14 @@ export function Approvals() {
   return html`
     <div class="head">
       <h1 ref=${title} tabindex="-1">Approvals</h1>
-      ${found && html`<span class="muted" role="status">${asked.length ? `${count(asked.length, "request waits", "requests wait")} for you` : ""}</span>`}
+      ${
+        found &&
+        html`
+          <span class="muted" role="status">
+            ${asked.length ? `${count(asked.length, "request waits", "requests wait")} for you` : ""}
+          </span>
+        `
+      }
     </div>
     ${error.value && html`<section class="panel"><${Problem} error=${error.value} /></section>`}
     ${!found && !error.value && html`<${Waiting} />`}

@@ -55,9 +55,19 @@ function Sessions({ query }) {
   const again = () => submit(choice.value);
   useEffect(() => addKeys([{ keys: ["r"], does: "plan again", act: again }]), []);
   return html`
-    <${Choice} choice=${choice.value} change=${(next) => (choice.value = next)} submit=${submit} busy=${busy} changed=${changed} />
+    <${Choice}
+      choice=${choice.value}
+      change=${(next) => (choice.value = next)}
+      submit=${submit}
+      busy=${busy}
+      changed=${changed}
+    />
     ${phase === "planning" && html`<${Waiting} />`}
-    ${phase === "none" && planning.error.value && html`<section class="panel"><${Problem} error=${planning.error.value} /></section>`}
+    ${
+      phase === "none" &&
+      planning.error.value &&
+      html`<section class="panel"><${Problem} error=${planning.error.value} /></section>`
+    }
     <${Plan}
       planning=${planning}
       again=${again}

@@ -50,25 +50,29 @@ export function Memory({ id, rest, query }) {
       projects.value &&
       !nothing &&
       html`
-      <div class="memory">
-        <${ProjectList} chosen=${chosen} path=${["memory", tab]} query=${query} />
-        <div class="stack">
-          <div class="row spread tabs-row">
-            <nav class="tabs" aria-label="Parts of the memory">
-              ${ORDER.map(
-                (name) => html`
-                  <a key=${name} href=${href(["memory", name], { project: chosen })} aria-current=${name === tab ? "page" : null}>
-                    ${TABS[name].title}
-                  </a>
-                `,
-              )}
-            </nav>
-            <${ProjectSelect} chosen=${chosen} choose=${(project) => go(["memory", tab], { ...query, project, page: "" })} />
+        <div class="memory">
+          <${ProjectList} chosen=${chosen} path=${["memory", tab]} query=${query} />
+          <div class="stack">
+            <div class="row spread tabs-row">
+              <nav class="tabs" aria-label="Parts of the memory">
+                ${ORDER.map(
+                  (name) => html`
+                    <a
+                      key=${name}
+                      href=${href(["memory", name], { project: chosen })}
+                      aria-current=${name === tab ? "page" : null}
+                    >
+                      ${TABS[name].title}
+                    </a>
+                  `,
+                )}
+              </nav>
+              <${ProjectSelect} chosen=${chosen} choose=${(project) => go(["memory", tab], { ...query, project, page: "" })} />
+            </div>
+            <${View} chosen=${chosen} rest=${rest} query=${query} changed=${again} />
           </div>
-          <${View} chosen=${chosen} rest=${rest} query=${query} changed=${again} />
         </div>
-      </div>
-    `
+      `
     }
   `;
 }
@@ -76,8 +80,8 @@ export function Memory({ id, rest, query }) {
 const Nothing = () => html`
   <section class="panel">
     <${Empty} title="Nothing is kept yet" command="lamp remember 'never push to main' --type constraint">
-      Records come about when a session ends and hands over what it knows, when an agent stores something, or when you add one: here, or in
-      a project's folder${status.value?.cwd ? ` such as ${status.value.cwd}` : ""} with
+      Records come about when a session ends and hands over what it knows, when an agent stores something, or when you
+      add one: here, or in a project's folder${status.value?.cwd ? ` such as ${status.value.cwd}` : ""} with
     <//>
   </section>
 `;

@@ -75,7 +75,9 @@ export function Session({ id, rest }) {
     <${Head} session=${session} />
     <${Tabs} session=${session} word=${id} tabs=${tabs} tab=${tab} />
     <div class="session">
-      <div class="tab" role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${tab}`}><${View} key=${tab} session=${session} /></div>
+      <div class="tab" role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${tab}`}>
+        <${View} key=${tab} session=${session} />
+      </div>
       <${Facts} session=${session} />
     </div>
   `;
@@ -117,7 +119,9 @@ function Head({ session }) {
         <div class="row acts">
           ${actsOf(session).map(
             ({ key, word, act, kind }) => html`
-              <button key=${key} class=${kind ?? ""} onClick=${() => act(session)}>${typeof word === "string" ? word : word(session)} <kbd>${key}</kbd></button>
+              <button key=${key} class=${kind ?? ""} onClick=${() => act(session)}>
+                ${typeof word === "string" ? word : word(session)} <kbd>${key}</kbd>
+              </button>
             `,
           )}
         </div>
@@ -153,8 +157,17 @@ function Tabs({ session, word, tabs, tab }) {
     <div class="tabs" role="tablist" aria-label="About this session" onKeyDown=${arrow}>
       ${tabs.map(
         (name) => html`
-          <a key=${name} id=${`tab-${name}`} role="tab" aria-selected=${name === tab} aria-controls="tab-panel" tabindex=${name === tab ? 0 : -1}
-            href=${href(["sessions", word, ...(name === tabs[0] ? [] : [name])])}>${TABS[name].title(session)}</a>
+          <a
+            key=${name}
+            id=${`tab-${name}`}
+            role="tab"
+            aria-selected=${name === tab}
+            aria-controls="tab-panel"
+            tabindex=${name === tab ? 0 : -1}
+            href=${href(["sessions", word, ...(name === tabs[0] ? [] : [name])])}
+          >
+            ${TABS[name].title(session)}
+          </a>
         `,
       )}
     </div>

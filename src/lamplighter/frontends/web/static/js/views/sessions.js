@@ -84,7 +84,8 @@ function Shown() {
   return html`
     <div class="panel">
       <${Empty} title="Nothing runs" command="lamp start --agent claude">
-        Start an agent or any command here, or in a shell. ${byHand.value.length > 0 && "What tmux holds by hand can be adopted below. "}
+        Start an agent or any command here, or in a shell.
+        ${" "}${byHand.value.length > 0 && "What tmux holds by hand can be adopted below. "}
         Sessions that others start show up by themselves.
       <//>
     </div>

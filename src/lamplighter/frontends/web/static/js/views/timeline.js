@@ -37,12 +37,17 @@ export function Timeline({ query }) {
       result &&
       spans.length > 0 &&
       html`
-      <${Sums} spans=${spans} span=${span} />
-      ${result.left_out > 0 && html`<p class="note warn">${result.left_out} more sessions ended in this time: choose a shorter one to see them all.</p>`}
-      <div aria-busy=${busy}>
-        ${table ? html`<${SpanTable} spans=${spans} span=${span} />` : html`<${Lanes} lanes=${lanes} span=${span} />`}
-      </div>
-    `
+        <${Sums} spans=${spans} span=${span} />
+        ${
+          result.left_out > 0 &&
+          html`
+            <p class="note warn">${result.left_out} more sessions ended in this time: choose a shorter one to see them all.</p>
+          `
+        }
+        <div aria-busy=${busy}>
+          ${table ? html`<${SpanTable} spans=${spans} span=${span} />` : html`<${Lanes} lanes=${lanes} span=${span} />`}
+        </div>
+      `
     }
   `;
 }
@@ -75,7 +80,12 @@ const Picker = ({ span, put, table }) => html`
     </div>
     <div class="row dates">
       <button class="icon" aria-label="Earlier" onClick=${() => put(step(span, -1))}>‹</button>
-      <input type="date" aria-label="Day" value=${span.day} onChange=${(event) => event.target.value && put({ day: event.target.value })} />
+      <input
+        type="date"
+        aria-label="Day"
+        value=${span.day}
+        onChange=${(event) => event.target.value && put({ day: event.target.value })}
+      />
       <button class="icon" aria-label="Later" onClick=${() => put(step(span, 1))}>›</button>
       <button onClick=${() => put({ day: "", hour: "" })}>Today</button>
     </div>
@@ -85,7 +95,10 @@ const Picker = ({ span, put, table }) => html`
 
 const Nobody = ({ first, span, put }) => html`
   <section class="panel">
-    <${Empty} title=${`No session lived ${span.zoom === "week" ? "in this week" : "in this time"}`} command="lamp start -- claude">
+    <${Empty}
+      title=${`No session lived ${span.zoom === "week" ? "in this week" : "in this time"}`}
+      command="lamp start -- claude"
+    >
       ${title(span)}. ${first ? `The first session of all started on ${dayName(first)}.` : "None was ever started:"}
     <//>
     ${

@@ -26,7 +26,8 @@ function Line({ event }) {
     <li>
       <span class=${`outcome ${word}`}>${word}</span>
       <span class="grow">
-        ${asker ? html`<a href=${href(["sessions", asker])}>${event.detail.caller}</a>` : event.detail.caller} to ${actOf(event.detail)}
+        ${asker ? html`<a href=${href(["sessions", asker])}>${event.detail.caller}</a>` : event.detail.caller} to
+        ${" "}${actOf(event.detail)}
         ${event.session ? html` <a href=${href(["sessions", event.session])}>${event.name ?? event.session}</a>` : ""}
       </span>
       <span class="muted">${word === "used" ? "" : `by ${event.by}, `}<${Ago} at=${event.at} /></span>

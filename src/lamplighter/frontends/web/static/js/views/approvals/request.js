@@ -17,10 +17,13 @@ export function Request({ request, decide }) {
     <article class="panel request" tabindex="-1" aria-labelledby=${title}>
       <header>
         <h2 id=${title}>
-          <${Name} session=${asker} words=${askerOf(request)} /> asks to <strong class=${isEnd(request) ? "ends" : ""}>${actOf(request)}</strong> <${Name} session=${target} words=${targetOf(request)} />
+          <${Name} session=${asker} words=${askerOf(request)} /> asks to
+          ${" "}<strong class=${isEnd(request) ? "ends" : ""}>${actOf(request)}</strong>
+          ${" "}<${Name} session=${target} words=${targetOf(request)} />
         </h2>
         <span class="muted">
-          ${request.state === "granted" && html`<span class="chip granted">granted, not used yet</span>`} asked <${Ago} at=${request.asked_at} /> · <${Expires} at=${request.expires_at} />
+          ${request.state === "granted" && html`<span class="chip granted">granted, not used yet</span>`} asked
+          ${" "}<${Ago} at=${request.asked_at} /> · <${Expires} at=${request.expires_at} />
         </span>
       </header>
       <div class="body">
@@ -47,7 +50,11 @@ function Arguments({ operation, given }) {
   return html`
     <dl class="facts">
       <dt>operation</dt><dd><code>${operation}</code></dd>
-      ${said.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd><code class="value">${shown(value)}</code></dd></div>`)}
+      ${said.map(
+        ([name, value]) => html`
+          <div key=${name}><dt>${name}</dt><dd><code class="value">${shown(value)}</code></dd></div>
+        `,
+      )}
       ${left.length > 0 && html`<dt>not given</dt><dd class="muted">${left.join(", ")}</dd>`}
     </dl>
   `;
@@ -71,7 +78,11 @@ const Target = ({ target }) => html`
       <dt>verdict</dt><dd><${Verdict} row=${target} /> <span class="muted">${target.evidence.join("; ")}</span></dd>
       <dt>command</dt><dd><code class="value">${commandLine(target.command)}</code></dd>
       <dt>holds</dt>
-      <dd>${count(target.processes, "process", "processes")}, ${bytes(target.memory)}, quiet for ${duration(target.quiet_for)}${target.attached > 0 ? `, ${count(target.attached, "person", "people")} attached` : ""}</dd>
+      <dd>
+        ${count(target.processes, "process", "processes")}, ${bytes(target.memory)}, quiet for
+        ${" "}${duration(target.quiet_for)}
+        ${target.attached > 0 ? `, ${count(target.attached, "person", "people")} attached` : ""}
+      </dd>
       <dt>owner</dt><dd>${target.owner}</dd>
     </dl>
   </section>
@@ -91,7 +102,11 @@ function Decision({ request, decide }) {
   };
   const who = `${askerOf(request)}: ${actOf(request)} ${targetOf(request)}`;
   if (request.state === "granted") {
-    return html`<footer><button aria-label=${`Take back, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Take it back</button></footer>`;
+    return html`
+      <footer>
+        <button aria-label=${`Take back, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Take it back</button>
+      </footer>
+    `;
   }
   return html`
     <footer>
@@ -103,7 +118,12 @@ function Decision({ request, decide }) {
             <button class="danger" disabled=${busy} onClick=${() => act("grant")} ref=${sure}>${warned}</button>
           `
           : html`
-            <button class="main" aria-label=${`Grant, ${who}`} disabled=${busy} onClick=${() => (warned ? setAsking(true) : act("grant"))}>
+            <button
+              class="main"
+              aria-label=${`Grant, ${who}`}
+              disabled=${busy}
+              onClick=${() => (warned ? setAsking(true) : act("grant"))}
+            >
               ${warned ? "Grant…" : "Grant"}
             </button>
           `

@@ -31,41 +31,55 @@ export function Apply({ planning, close }) {
       ${
         active.length > 0 &&
         html`
-        <label class="check note warn">
-          <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
-          <span>${activeWords(active)}</span>
-        </label>
-      `
+          <label class="check note warn">
+            <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
+            <span>${activeWords(active)}</span>
+          </label>
+        `
       }
       ${
         likely.length > 0 &&
         html`
-        <label class="check note warn">
-          <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
-          <span>${count(likely.length, "of these is", "of these are")} only likely: somebody may still want it. End ${likely.length === 1 ? "it" : "them"} all the same.</span>
-        </label>
-      `
+          <label class="check note warn">
+            <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
+            <span>
+              ${count(likely.length, "of these is", "of these are")} only likely: somebody may still want it. End
+              ${" "}${likely.length === 1 ? "it" : "them"} all the same.
+            </span>
+          </label>
+        `
       }
       <label>
         Reason
-        <input value=${reason} maxlength="2000" placeholder="optional, kept with each" autofocus onInput=${(event) => setReason(event.target.value)} />
+        <input
+          value=${reason}
+          maxlength="2000"
+          placeholder="optional, kept with each"
+          autofocus
+          onInput=${(event) => setReason(event.target.value)}
+        />
       </label>
     </form>
     <footer>
       <button onClick=${close}>Cancel</button>
-      <button class="danger" type="submit" form="apply" disabled=${active.length + likely.length > 0 && !sure}>End ${what}</button>
+      <button class="danger" type="submit" form="apply" disabled=${active.length + likely.length > 0 && !sure}>
+        End ${what}
+      </button>
     </footer>
   `;
 }
 
 const SESSIONS =
-  "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds after TERM is killed. What it has not saved is lost; a hand-off is inferred where it leaves none.";
+  "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds " +
+  "after TERM is killed. What it has not saved is lost; a hand-off is inferred where it leaves none.";
 const LEAKS =
   "Each is looked at once more, and skipped if it is no leak any more. What still runs five seconds after TERM is killed.";
 
 const sum = (rows, field) => rows.reduce((total, row) => total + row[field], 0);
 
-const activeWords = (active) =>
-  active.length === 1
-    ? `${active[0].name} is active (${active[0].verdict}). End it in the middle of what it does.`
-    : `${active.length} of these are active (${[...new Set(active.map((row) => row.verdict))].join(", ")}). End them in the middle of what they do.`;
+function activeWords(active) {
+  const verdicts = [...new Set(active.map((row) => row.verdict))].join(", ");
+  return active.length === 1
+    ? `${active[0].name} is active (${verdicts}). End it in the middle of what it does.`
+    : `${active.length} of these are active (${verdicts}). End them in the middle of what they do.`;
+}

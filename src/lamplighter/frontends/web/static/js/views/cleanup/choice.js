@@ -68,7 +68,9 @@ export function Choice({ choice, change, submit, busy, changed }) {
         <div class="segmented" role="group" aria-label="Which sessions">
           ${PRESETS.map(
             ([name, title]) => html`
-              <button key=${name} type="button" aria-pressed=${choice.preset === name} onClick=${() => preset(name)}>${title}</button>
+              <button key=${name} type="button" aria-pressed=${choice.preset === name} onClick=${() => preset(name)}>
+                ${title}
+              </button>
             `,
           )}
         </div>
@@ -79,19 +81,19 @@ export function Choice({ choice, change, submit, busy, changed }) {
         ${
           choice.preset === "custom" &&
           html`
-          <label class="grow">
-            Selection
-            <input
-              class="mono"
-              value=${choice.selection}
-              placeholder="idle,kind:cron+orphaned"
-              spellcheck="false"
-              autocapitalize="off"
-              autocomplete="off"
-              onInput=${(event) => set({ selection: event.target.value })}
-            />
-          </label>
-        `
+            <label class="grow">
+              Selection
+              <input
+                class="mono"
+                value=${choice.selection}
+                placeholder="idle,kind:cron+orphaned"
+                spellcheck="false"
+                autocapitalize="off"
+                autocomplete="off"
+                onInput=${(event) => set({ selection: event.target.value })}
+              />
+            </label>
+          `
         }
         <label class="short">
           Quiet for at least
@@ -108,16 +110,18 @@ export function Choice({ choice, change, submit, busy, changed }) {
           <input type="checkbox" checked=${choice.force} onChange=${(event) => set({ force: event.target.checked }, true)} />
           Also active ones
         </label>
-        <button type="submit" class=${changed ? "main" : ""} disabled=${busy || !argumentsOf(choice)}>${changed ? "Plan" : "Plan again"}</button>
+        <button type="submit" class=${changed ? "main" : ""} disabled=${busy || !argumentsOf(choice)}>
+          ${changed ? "Plan" : "Plan again"}
+        </button>
       </div>
       ${
         choice.force &&
         html`
-        <p class="note warn">
-          Sessions that work, wait for somebody or cannot be judged are in the plan too. Applied, it ends them in the middle of what they do,
-          whatever has changed since.
-        </p>
-      `
+          <p class="note warn">
+            Sessions that work, wait for somebody or cannot be judged are in the plan too. Applied, it ends them in the
+            middle of what they do, whatever has changed since.
+          </p>
+        `
       }
     </form>
   `;

@@ -19,7 +19,11 @@ export function Leak({ leak, on, tick }) {
       <div class="holding number">
         ${
           processes.length > 0
-            ? html`<span>${count(processes.length, "process", "processes")}</span><span>${bytes(leak.memory)}</span><span class="muted">started <${Ago} at=${leak.since} /></span>`
+            ? html`
+              <span>${count(processes.length, "process", "processes")}</span>
+              <span>${bytes(leak.memory)}</span>
+              <span class="muted">started <${Ago} at=${leak.since} /></span>
+            `
             : html`<span>${count(files.length, "file")}</span>`
         }
         <code class="muted">${leak.id}</code>
@@ -57,10 +61,10 @@ const More = ({ items, what, many, draw }) => html`
   ${
     items.length > SHOWN &&
     html`
-    <details>
-      <summary>${count(items.length - SHOWN, `more ${what}`, `more ${many}`)}</summary>
-      <ul class="pieces">${items.slice(SHOWN).map(draw)}</ul>
-    </details>
-  `
+      <details>
+        <summary>${count(items.length - SHOWN, `more ${what}`, `more ${many}`)}</summary>
+        <ul class="pieces">${items.slice(SHOWN).map(draw)}</ul>
+      </details>
+    `
   }
 `;

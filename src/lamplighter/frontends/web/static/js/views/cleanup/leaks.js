@@ -82,7 +82,11 @@ function Planned() {
   const phase = planning.phase.value;
   return html`
     ${phase === "planning" && html`<${Waiting} />`}
-    ${phase !== "applying" && phase !== "applied" && html`<div><button class="quiet" onClick=${back}>← Back to the scan</button></div>`}
+    ${
+      phase !== "applying" &&
+      phase !== "applied" &&
+      html`<div><button class="quiet" onClick=${back}>← Back to the scan</button></div>`
+    }
     <${Plan}
       planning=${planning}
       again=${planning.again}
@@ -121,12 +125,19 @@ function Found({ found }) {
           <button disabled=${looking.value} onClick=${look}>${looking.value ? "Scanning…" : "Scan again"}</button>
           ${
             found.leaks.length > 0 &&
-            html`<button class="main" disabled=${!chosen.value.size} onClick=${plan}>Plan to end ${count(chosen.value.size, "leak")}</button>`
+            html`
+              <button class="main" disabled=${!chosen.value.size} onClick=${plan}>
+                Plan to end ${count(chosen.value.size, "leak")}
+              </button>
+            `
           }
         </div>
       </header>
       ${found.leaks.length === 0 && html`<${Empty} title="Nothing was left behind">${NOTHING}<//>`}
-      ${planning.error.value && html`<p class="note bad" role="alert">${planning.error.value.message}. ${planning.error.value.hint}</p>`}
+      ${
+        planning.error.value &&
+        html`<p class="note bad" role="alert">${planning.error.value.message}. ${planning.error.value.hint}</p>`
+      }
       ${groups
         .filter(([, , leaks]) => leaks.length)
         .map(([title, means, leaks]) => html`<${Group} key=${title} title=${title} means=${means} leaks=${leaks} />`)}
@@ -141,8 +152,9 @@ const isCertain = (leak) => leak.certainty === "certain";
 
 function sentence({ sums }) {
   if (sums.processes) {
+    const some = count(sums.processes, "process", "processes");
     const hold = sums.processes === 1 ? "holds" : "hold";
-    return `${count(sums.processes, "process", "processes")} of ${count(sums.sessions, "dead session")} ${hold} ${bytes(sums.memory)}`;
+    return `${some} of ${count(sums.sessions, "dead session")} ${hold} ${bytes(sums.memory)}`;
   }
   return sums.files ? `No process was left behind, but ${count(sums.files, "file")}` : "No process was left behind";
 }

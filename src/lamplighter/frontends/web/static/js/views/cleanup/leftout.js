@@ -11,13 +11,17 @@ export function LeftOut({ plan, open = false }) {
   if (!rows.length) return null;
   return html`
     <details class="leftout" open=${open}>
-      <summary>${plan.leaks ? count(rows.length, "other leak") : `${count(rows.length, "session")} that match${rows.length === 1 ? "es" : ""}`}, not in the plan</summary>
+      <summary>${plan.leaks ? count(rows.length, "other leak") : matching(rows)}, not in the plan</summary>
       <ul>
         ${rows.map(
           (row) => html`
             <li key=${row.id}>
               ${plan.leaks ? html`<strong>${row.name}</strong>` : html`<a href=${href(["sessions", row.id])}>${row.name}</a>`}
-              ${plan.leaks ? html`<${Sure} certainty=${row.verdict} />` : html`<${Verdict} row=${{ ...row, state: "running" }} />`}
+              ${
+                plan.leaks
+                  ? html`<${Sure} certainty=${row.verdict} />`
+                  : html`<${Verdict} row=${{ ...row, state: "running" }} />`
+              }
               <span class="muted">${row.why}</span>
             </li>
           `,
@@ -26,3 +30,5 @@ export function LeftOut({ plan, open = false }) {
     </details>
   `;
 }
+
+const matching = (rows) => `${count(rows.length, "session")} that match${rows.length === 1 ? "es" : ""}`;

@@ -46,7 +46,11 @@ export function Plan({ planning, again, blocked = "", nothing, after }) {
           </tr>
         </thead>
         <tbody>
-          ${plan.rows.map((row) => html`<${Row} key=${row.id} row=${row} planning=${planning} leaks=${plan.leaks} applying=${applying} />`)}
+          ${plan.rows.map(
+            (row) => html`
+              <${Row} key=${row.id} row=${row} planning=${planning} leaks=${plan.leaks} applying=${applying} />
+            `,
+          )}
         </tbody>
       </table>
       <${LeftOut} plan=${plan} />
@@ -65,7 +69,10 @@ function Said({ planning }) {
       <div role="status" class="going">
         <h2>${done} of ${things(plan, plan.rows.length)} done</h2>
         <progress max=${plan.rows.length} value=${done} aria-label="Rows that are done"></progress>
-        ${planning.interrupted.value && html`<small class="muted">The daemon went away. Once it is back it goes on with this plan.</small>`}
+        ${
+          planning.interrupted.value &&
+          html`<small class="muted">The daemon went away. Once it is back it goes on with this plan.</small>`
+        }
       </div>
     `;
   }
@@ -81,7 +88,8 @@ function Said({ planning }) {
         }
       </h2>
       <small class="muted">
-        ${kept > 0 && `${count(kept, "row")} left alone · `}nothing has ended yet · holds for <${Until} at=${plan.expires_at} over="no longer" />
+        ${kept > 0 && `${count(kept, "row")} left alone · `}nothing has ended yet · holds for
+        ${" "}<${Until} at=${plan.expires_at} over="no longer" />
       </small>
     </div>
   `;
@@ -95,8 +103,17 @@ function Done({ plan }) {
     [failed, "failed"],
   ].filter(([number]) => number);
   return html`
-    <h2>${ended ? `Ended ${things(plan, ended)}: ${processes(plan.sums.processes)}, ${bytes(memory)} freed` : "Nothing was ended"}</h2>
-    ${rest.length > 0 && html`<small class=${survived || failed ? "bad" : "muted"}>${rest.map(([number, word]) => `${number} ${word}`).join(" · ")}</small>`}
+    <h2>
+      ${ended ? `Ended ${things(plan, ended)}: ${processes(plan.sums.processes)}, ${bytes(memory)} freed` : "Nothing was ended"}
+    </h2>
+    ${
+      rest.length > 0 &&
+      html`
+        <small class=${survived || failed ? "bad" : "muted"}>
+          ${rest.map(([number, word]) => `${number} ${word}`).join(" · ")}
+        </small>
+      `
+    }
   `;
 }
 

@@ -29,7 +29,10 @@ export function Row({ row, planning, leaks, applying }) {
             `
         }
       </td>
-      <td class="who">${leaks ? html`<strong>${row.name}</strong>` : html`<a href=${href(["sessions", row.id])}>${row.name}</a>`} <code class="muted">${row.id}</code></td>
+      <td class="who">
+        ${leaks ? html`<strong>${row.name}</strong>` : html`<a href=${href(["sessions", row.id])}>${row.name}</a>`}
+        ${" "}<code class="muted">${row.id}</code>
+      </td>
       <td class="reasons">
         ${leaks ? html`<${Sure} certainty=${row.verdict} />` : html`<${Verdict} row=${{ ...row, state: "running" }} />`}
         <span class="muted">${row.evidence.join("; ")}</span>
@@ -53,7 +56,15 @@ function Result({ row, left }) {
     <span class="muted">${told}${row.error?.hint && ` · ${row.error.hint}`}</span>
     ${
       row.certificate &&
-      html`<button class="quiet" aria-label=${`Certificate of ${row.name}`} onClick=${() => openDialog(Proof, { row, wide: true })}>Certificate</button>`
+      html`
+        <button
+          class="quiet"
+          aria-label=${`Certificate of ${row.name}`}
+          onClick=${() => openDialog(Proof, { row, wide: true })}
+        >
+          Certificate
+        </button>
+      `
     }
   `;
 }

@@ -10,7 +10,10 @@ export const Unmanaged = ({ agents, adopted }) => html`
     <header>
       <div>
         <h2>${count(agents.length, "agent")} alive, and nobody manages ${agents.length === 1 ? "it" : "them"}</h2>
-        <small class="muted">Started without Lamplighter. Nothing is wrong with that; adopted, they are listed, judged and ended as others are.</small>
+        <small class="muted">
+          Started without Lamplighter. Nothing is wrong with that; adopted, they are listed, judged and ended as others
+          are.
+        </small>
       </div>
     </header>
     <table class="cards">
@@ -34,7 +37,11 @@ const Agent = ({ agent, adopted }) => html`
     <td class="figure" data-unit=${agent.processes === 1 ? "process" : "processes"}>${agent.processes}</td>
     <td class="figure">${bytes(agent.memory)}</td>
     <td class="muted"><${Ago} at=${agent.since} /></td>
-    <td class="act"><button aria-label=${`Adopt ${agent.agent} ${agent.pid}`} onClick=${() => adoptAgent(agent, adopted)}>Adopt…</button></td>
+    <td class="act">
+      <button aria-label=${`Adopt ${agent.agent} ${agent.pid}`} onClick=${() => adoptAgent(agent, adopted)}>
+        Adopt…
+      </button>
+    </td>
   </tr>
 `;
 

@@ -62,7 +62,9 @@ function Add({ project, done, close }) {
   return html`
     <header><h2 id="dialog-title">Add a record</h2></header>
     <form class="body" id="adding" onSubmit=${submit}>
-      <label>What is to be known <small>In a sentence or two. Secrets of well-known forms are taken out before it is stored.</small>
+      <label>
+        What is to be known
+        ${" "}<small>In a sentence or two. Secrets of well-known forms are taken out before it is stored.</small>
         <textarea autofocus required rows="4" maxlength="20000" value=${given.content} onInput=${put("content")}></textarea>
       </label>
       <div class="fields">
@@ -86,17 +88,35 @@ function Add({ project, done, close }) {
         <summary>Category, importance, what it rests on</summary>
         <div class="body">
           <div class="fields">
-            <${Choice} label="Category" none="that of its type" value=${given.category} options=${CATEGORIES} onChange=${put("category")} />
-            <${Choice} label="Importance, of 10" none="that of its type" value=${given.importance} options=${GRADES} onChange=${put("importance")} />
+            <${Choice}
+              label="Category"
+              none="that of its type"
+              value=${given.category}
+              options=${CATEGORIES}
+              onChange=${put("category")}
+            />
+            <${Choice}
+              label="Importance, of 10"
+              none="that of its type"
+              value=${given.importance}
+              options=${GRADES}
+              onChange=${put("importance")}
+            />
           </div>
           <label>Files <small>One a line. When one changes, the record is marked.</small>
             <textarea class="mono" value=${given.files} onInput=${put("files")}></textarea>
           </label>
-          <label>Commits <small>One a line.</small><textarea class="mono" value=${given.commits} onInput=${put("commits")}></textarea></label>
+          <label>
+            Commits <small>One a line.</small>
+            <textarea class="mono" value=${given.commits} onInput=${put("commits")}></textarea>
+          </label>
         </div>
       </details>
       <${Failure} error=${error} />
     </form>
-    <footer><button onClick=${close}>Cancel</button><button class="main" form="adding" disabled=${busy || !ready}>Store</button></footer>
+    <footer>
+      <button onClick=${close}>Cancel</button>
+      <button class="main" form="adding" disabled=${busy || !ready}>Store</button>
+    </footer>
   `;
 }

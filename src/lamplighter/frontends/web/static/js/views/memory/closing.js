@@ -33,7 +33,9 @@ export function useAct(name, close, done) {
 }
 
 const Quoted = ({ record }) => html`
-  <blockquote class="quoted"><small class="muted">${typeName(record.type)} <span class="mono">${record.id}</span></small><p>${record.content}</p></blockquote>
+  <blockquote class="quoted">
+    <small class="muted">${typeName(record.type)} <span class="mono">${record.id}</span></small><p>${record.content}</p>
+  </blockquote>
 `;
 
 function Resolve({ record, done, close }) {
@@ -83,7 +85,8 @@ function Supersede({ record, done, close }) {
     <header><h2 id="dialog-title">Supersede this ${typeName(record.type)}</h2></header>
     <form class="body" id="closing" onSubmit=${submit}>
       <p>
-        A new record takes its place, in the same project and in your name. The old one stays as superseded and names the new one; nothing is overwritten.
+        A new record takes its place, in the same project and in your name. The old one stays as superseded and names
+        the new one; nothing is overwritten.
         ${record.source === "inferred" && " This confirms what was only inferred."}
       </p>
       <label>What holds instead
@@ -142,11 +145,18 @@ function Erase({ record, done, close }) {
     <form class="body" id="closing" onSubmit=${submit}>
       <${Quoted} record=${record} />
       <p class="note bad">
-        Nothing of its text is left: not in the store, its index or its free pages, nor in the packets that sessions started from. It cannot be
-        brought back. Transcripts that agents keep themselves, exports and backups are not touched.
+        Nothing of its text is left: not in the store, its index or its free pages, nor in the packets that sessions
+        started from. It cannot be brought back. Transcripts that agents keep themselves, exports and backups are not
+        touched.
       </p>
       <label>Type <code>${record.id}</code> to delete it
-        <input autofocus autocomplete="off" spellcheck="false" value=${typed} onInput=${(event) => setTyped(event.target.value)} />
+        <input
+          autofocus
+          autocomplete="off"
+          spellcheck="false"
+          value=${typed}
+          onInput=${(event) => setTyped(event.target.value)}
+        />
       </label>
       <${Failure} error=${error} />
     </form>

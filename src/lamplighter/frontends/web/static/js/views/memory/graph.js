@@ -62,7 +62,9 @@ const Node = ({ node }) => html`
     style=${{ left: `${left(node)}px`, top: `${top(node)}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
   >
     <span class="row spread"><strong>${node.name}</strong><${How} how=${howOf(node)} /></span>
-    <small class="muted">${node.agent} · ${node.started_at ? `${day(node.started_at)} ${clock(node.started_at)}` : "not started"}</small>
+    <small class="muted">
+      ${node.agent} · ${node.started_at ? `${day(node.started_at)} ${clock(node.started_at)}` : "not started"}
+    </small>
     <small class="said">${node.inferred ? "inferred: " : ""}${node.handoff ?? "handed over nothing"}</small>
   </a>
 `;

@@ -22,7 +22,10 @@ export function Handoffs({ chosen }) {
   if (!waiting.handoffs.length && !others.length) {
     return html`
       <section class="panel">
-        <${Empty} title=${`Nothing was handed over in ${nameOf(chosen)} yet`} command="lamp end NAME --checkpoint 'the parser reads all but dates'">
+        <${Empty}
+          title=${`Nothing was handed over in ${nameOf(chosen)} yet`}
+          command="lamp end NAME --checkpoint 'the parser reads all but dates'"
+        >
           When a session ends, what it knows is kept for the next. Of one that says nothing itself it is inferred:
         <//>
       </section>
@@ -36,7 +39,10 @@ export function Handoffs({ chosen }) {
 
 const List = ({ title, rows, waits }) => html`
   <section class=${`panel handoffs ${waits ? "waits" : ""}`} aria-label=${title}>
-    <header><h2>${title}</h2><small class="muted">${rows.length === MOST ? `the newest ${MOST}` : count(rows.length, "hand-off")}</small></header>
+    <header>
+      <h2>${title}</h2>
+      <small class="muted">${rows.length === MOST ? `the newest ${MOST}` : count(rows.length, "hand-off")}</small>
+    </header>
     <ol>${rows.map((row) => html`<li key=${row.id}><${Row} row=${row} /></li>`)}</ol>
   </section>
 `;
@@ -44,7 +50,11 @@ const List = ({ title, rows, waits }) => html`
 const Row = ({ row }) => html`
   <div class="row spread">
     <div class="row">
-      ${row.session ? html`<a class="name" href=${href(["sessions", row.session, "handoff"])}>${row.name ?? row.session}</a>` : html`<strong>in no session</strong>`}
+      ${
+        row.session
+          ? html`<a class="name" href=${href(["sessions", row.session, "handoff"])}>${row.name ?? row.session}</a>`
+          : html`<strong>in no session</strong>`
+      }
       ${row.waiting && html`<span class="verdict waiting"><i aria-hidden="true"></i>waits for a successor</span>`}
       ${row.source === "inferred" && html`<span class="chip">inferred</span>`}
       ${row.succession_policy && !row.waiting && html`<span class="chip">${row.succession_policy.replaceAll("_", " ")}</span>`}

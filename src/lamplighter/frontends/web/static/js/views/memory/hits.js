@@ -1,4 +1,4 @@
-// Where in a text the words of a search are: as the daemon finds them, accents and endings do not matter. A guide for the eye only.
+// Where in a text the words of a search are: as the daemon finds them, accents and endings do not matter. A guide for the eye.
 
 const fold = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;

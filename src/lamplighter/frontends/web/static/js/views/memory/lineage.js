@@ -29,7 +29,11 @@ export function Lineage({ chosen, rest, query }) {
       ${!error && !result && (session || !left) && html`<${Waiting} />`}
       ${left && !session && html`<${NoLine} />`}
       ${!error && result && html`<div class="body"><${Graph} generations=${result.generations} /></div>`}
-      ${!error && result?.cut && html`<p class="note cut">The line is longer. Ask for its first or last here to see more of it.</p>`}
+      ${
+        !error &&
+        result?.cut &&
+        html`<p class="note cut">The line is longer. Ask for its first or last here to see more of it.</p>`
+      }
       ${!error && result?.generations.length === 1 && html`<${Alone} session=${session} />`}
     </section>
   `;
@@ -46,9 +50,17 @@ function Which({ session, sessions, query }) {
   };
   return html`
     <form class="row which" onSubmit=${submit}>
-      <input aria-label="Session whose line is drawn: name or id" list="of-hand-offs" placeholder="a session's name or id" maxlength="200"
-        value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-      <datalist id="of-hand-offs">${sessions.map((one) => html`<option key=${one.session} value=${one.session}>${one.name}</option>`)}</datalist>
+      <input
+        aria-label="Session whose line is drawn: name or id"
+        list="of-hand-offs"
+        placeholder="a session's name or id"
+        maxlength="200"
+        value=${typed}
+        onInput=${(event) => setTyped(event.target.value)}
+      />
+      <datalist id="of-hand-offs">
+        ${sessions.map((one) => html`<option key=${one.session} value=${one.session}>${one.name}</option>`)}
+      </datalist>
       <button>Draw</button>
     </form>
   `;
@@ -56,7 +68,8 @@ function Which({ session, sessions, query }) {
 
 const Alone = ({ session }) => html`
   <p class="muted alone">
-    Nobody has gone on from it yet. <a href=${href(["memory", "packet"], { session })}>What a successor would be told</a>, or in a terminal:
+    Nobody has gone on from it yet.
+    ${" "}<a href=${href(["memory", "packet"], { session })}>What a successor would be told</a>, or in a terminal:
     <code>lamp start --from ${session} -- claude</code>
   </p>
 `;

@@ -48,7 +48,11 @@ export function Loops({ chosen, query, changed }) {
       <ol>
         ${sorted.slice(page * PAGE, (page + 1) * PAGE).map(
           (loop) => html`
-            <li key=${loop.id}><${RecordCard} record=${loop} withProject=${!chosen || !loop.project} done=${done}><${Carried} times=${loop.carried} /><//></li>
+            <li key=${loop.id}>
+              <${RecordCard} record=${loop} withProject=${!chosen || !loop.project} done=${done}>
+                <${Carried} times=${loop.carried} />
+              <//>
+            </li>
           `,
         )}
       </ol>
@@ -64,7 +68,10 @@ function Carried({ times }) {
   const meaning = "how many sessions have handed off since and left it open";
   return html`
     <span class=${`carried ${times >= LONG ? "long" : ""}`} title=${meaning}>
-      <span class="pips" aria-hidden="true">${Array.from({ length: Math.min(times, 8) }, (_, place) => html`<i key=${place}></i>`)}</span>${words}
+      <span class="pips" aria-hidden="true">
+        ${Array.from({ length: Math.min(times, 8) }, (_, place) => html`<i key=${place}></i>`)}
+      </span>
+      ${words}
     </span>
   `;
 }

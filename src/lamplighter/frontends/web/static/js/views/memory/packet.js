@@ -1,4 +1,4 @@
-// The packet that the next session would start from, at a chosen budget: its text, and what is cut. To look at it delivers nothing.
+// The packet that the next session would start from, at a chosen budget: its text, and what is cut. A look delivers nothing.
 
 import { html, useState } from "../../../vendor/preact.js";
 import { ago, count } from "../../format.js";
@@ -44,11 +44,11 @@ export function Packet({ chosen, query }) {
       !error &&
       result &&
       html`
-      <div class="packet" aria-busy=${busy}>
-        <${Text} packet=${result} />
-        <${Parts} packet=${result} />
-      </div>
-    `
+        <div class="packet" aria-busy=${busy}>
+          <${Text} packet=${result} />
+          <${Parts} packet=${result} />
+        </div>
+      `
     }
   `;
 }
@@ -58,27 +58,51 @@ function Asked({ query, budget, put, about }) {
   return html`
     <div class="packet-wish">
       <label>Budget, characters
-        <input type="range" aria-label="Budget, by a slider" min=${LEAST} max=${MOST} step="100" value=${Math.min(MOST, budget)} onInput=${change} />
+        <input
+          type="range"
+          aria-label="Budget, by a slider"
+          min=${LEAST}
+          max=${MOST}
+          step="100"
+          value=${Math.min(MOST, budget)}
+          onInput=${change}
+        />
       </label>
       <label><span class="sr">Budget, characters</span>
         <input class="number" type="number" min="1" max=${LARGEST} step="100" value=${budget} onChange=${change} />
       </label>
       <label>After which session
-        <input value=${query.session ?? ""} placeholder="the last of the project" maxlength="200" onChange=${(event) => put({ session: event.target.value })} />
+        <input
+          value=${query.session ?? ""}
+          placeholder="the last of the project"
+          maxlength="200"
+          onChange=${(event) => put({ session: event.target.value })}
+        />
       </label>
       <label>For which first prompt
         <input value=${query.prompt ?? ""} placeholder="none: only what is told to everybody" maxlength="2000"
           onChange=${(event) => put({ prompt: event.target.value })} />
       </label>
     </div>
-    ${about.project && html`<p class="muted">Of <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; another is chosen among the projects.</p>`}
+    ${
+      about.project &&
+      html`
+        <p class="muted">
+          Of <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; another is
+          chosen among the projects.
+        </p>
+      `
+    }
   `;
 }
 
 const TooSmall = ({ error, put }) => html`
   <div class="note warn row spread" role="alert">
     <span>${error.message}. ${error.hint}.</span>
-    ${error.details.needed && html`<button onClick=${() => put({ budget: String(error.details.needed) })}>Use ${error.details.needed}</button>`}
+    ${
+      error.details.needed &&
+      html`<button onClick=${() => put({ budget: String(error.details.needed) })}>Use ${error.details.needed}</button>`
+    }
   </div>
 `;
 
@@ -88,11 +112,21 @@ function Measure({ packet }) {
   const shortened = sum(packet.shortened);
   return html`
     <div class="measure">
-      <div class="fill" role="meter" aria-label="How full the budget is" aria-valuemin="0" aria-valuemax="100" aria-valuenow=${Math.round(part * 100)}>
+      <div
+        class="fill"
+        role="meter"
+        aria-label="How full the budget is"
+        aria-valuemin="0"
+        aria-valuemax="100"
+        aria-valuenow=${Math.round(part * 100)}
+      >
         <i style=${{ width: `${100 * part}%` }}></i>
       </div>
       <ul class="row figures">
-        <li><strong class="number">${packet.bytes.toLocaleString("en")}</strong> of ${packet.budget.toLocaleString("en")} bytes (${Math.round(part * 100)}%)</li>
+        <li>
+          <strong class="number">${packet.bytes.toLocaleString("en")}</strong> of ${packet.budget.toLocaleString("en")}
+          ${" "}bytes (${Math.round(part * 100)}%)
+        </li>
         <li><strong class="number">${packet.included.length + packet.fitting.length}</strong> records in it</li>
         <li class=${cut ? "cut" : ""}><strong class="number">${cut}</strong> left out</li>
         <li class=${shortened ? "cut" : ""}><strong class="number">${shortened}</strong> shortened</li>
@@ -128,22 +162,48 @@ function Parts({ packet }) {
       <header><h2>What is in it</h2></header>
       <div class="body stack">
         <dl class="facts">
-          <div><dt>Before</dt><dd>${before ? html`<a href=${href(["sessions", before.id])}>${before.name}</a>, ${before.close}, ${ago(before.at)}${before.inferred ? " (it said nothing itself)" : ""}` : "nobody handed over anything"}</dd></div>
+          <div>
+            <dt>Before</dt>
+            <dd>
+              ${
+                before
+                  ? html`
+                    <a href=${href(["sessions", before.id])}>${before.name}</a>, ${before.close}, ${ago(before.at)}
+                    ${before.inferred ? " (it said nothing itself)" : ""}
+                  `
+                  : "nobody handed over anything"
+              }
+            </dd>
+          </div>
           <div><dt>Succession</dt><dd>${before?.succession_policy?.replaceAll("_", " ") ?? "not said"}</dd></div>
-          <div><dt>Records</dt><dd>${count(packet.included.length, "record")}${packet.fitting.length ? `, ${packet.fitting.length} more for the prompt` : ""}</dd></div>
+          <div>
+            <dt>Records</dt>
+            <dd>
+              ${count(packet.included.length, "record")}
+              ${packet.fitting.length ? `, ${packet.fitting.length} more for the prompt` : ""}
+            </dd>
+          </div>
         </dl>
         <h3>What is cut</h3>
         ${names.length === 0 && html`<p class="note good">Nothing: all of it fits.</p>`}
         ${
           names.length > 0 &&
           html`
-          <table>
-            <thead><tr><th>Section</th><th class="figure">Left out</th><th class="figure">Shortened</th></tr></thead>
-            <tbody>
-              ${names.map((name) => html`<tr key=${name}><td>${name.replaceAll("_", " ")}</td><td class="figure">${packet.cuts[name] ?? 0}</td><td class="figure">${packet.shortened[name] ?? 0}</td></tr>`)}
-            </tbody>
-          </table>
-        `
+            <table>
+              <thead><tr><th>Section</th><th class="figure">Left out</th><th class="figure">Shortened</th></tr></thead>
+              <tbody>
+                ${names.map(
+                  (name) => html`
+                    <tr key=${name}>
+                      <td>${name.replaceAll("_", " ")}</td>
+                      <td class="figure">${packet.cuts[name] ?? 0}</td>
+                      <td class="figure">${packet.shortened[name] ?? 0}</td>
+                    </tr>
+                  `,
+                )}
+              </tbody>
+            </table>
+          `
         }
         ${packet.left_out.length > 0 && html`<${LeftOut} packet=${packet} />`}
       </div>

@@ -57,10 +57,23 @@ export function ProjectList({ chosen, path, query }) {
         ${rows().map(
           (row) => html`
             <li key=${row.id}>
-              <a href=${href(path, { ...query, project: row.id, page: "" })} aria-current=${row.id === chosen ? "true" : null} title=${row.where}>
+              <a
+                href=${href(path, { ...query, project: row.id, page: "" })}
+                aria-current=${row.id === chosen ? "true" : null}
+                title=${row.where}
+              >
                 <span class="name">${row.name}${row.where && html`<small>${row.where}</small>`}</span>
-                ${row.loops > 0 && html`<span class="chip loops" title=${count(row.loops, "open loop")}>${row.loops}<span class="sr"> open</span></span>`}
-                <span class="number muted" title=${count(row.records, "record")}>${row.records.toLocaleString("en")}<span class="sr"> records</span></span>
+                ${
+                  row.loops > 0 &&
+                  html`
+                    <span class="chip loops" title=${count(row.loops, "open loop")}>
+                      ${row.loops}<span class="sr"> open</span>
+                    </span>
+                  `
+                }
+                <span class="number muted" title=${count(row.records, "record")}>
+                  ${row.records.toLocaleString("en")}<span class="sr"> records</span>
+                </span>
               </a>
             </li>
           `,

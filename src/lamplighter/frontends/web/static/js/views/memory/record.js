@@ -47,7 +47,16 @@ function Content({ text, query }) {
   const shown = long && !whole ? `${text.slice(0, LONG)}…` : text;
   return html`
     <p class="words">${pieces(shown, query).map((piece, place) => (place % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
-    ${long && html`<div><button class="link" aria-expanded=${whole} onClick=${() => show(!whole)}>${whole ? "Show less" : "Show all of it"}</button></div>`}
+    ${
+      long &&
+      html`
+        <div>
+          <button class="link" aria-expanded=${whole} onClick=${() => show(!whole)}>
+            ${whole ? "Show less" : "Show all of it"}
+          </button>
+        </div>
+      `
+    }
   `;
 }
 
@@ -60,7 +69,11 @@ function Rests({ record }) {
     <ul class="row rests" aria-label="Rests on">
       ${cited.map(
         (name) => html`
-          <li key=${name} class=${`chip mono ${changed(name) ? "stale" : ""}`} title=${record.stale.find((words) => words.includes(name))}>
+          <li
+            key=${name}
+            class=${`chip mono ${changed(name) ? "stale" : ""}`}
+            title=${record.stale.find((words) => words.includes(name))}
+          >
             ${name}${changed(name) && html`<span class="what">changed since</span>`}
           </li>
         `,
@@ -94,9 +107,11 @@ const Acts = ({ record, done }) => html`
     ${
       record.state === "active" &&
       html`
-      <button class="quiet" aria-label=${`Resolve ${record.id}`} onClick=${() => resolveRecord(record, done)}>Resolve</button>
-      <button class="quiet" aria-label=${`Supersede ${record.id}`} onClick=${() => supersedeRecord(record, done)}>Supersede</button>
-    `
+        <button class="quiet" aria-label=${`Resolve ${record.id}`} onClick=${() => resolveRecord(record, done)}>Resolve</button>
+        <button class="quiet" aria-label=${`Supersede ${record.id}`} onClick=${() => supersedeRecord(record, done)}>
+          Supersede
+        </button>
+      `
     }
     <button class="quiet" aria-label=${`Forget ${record.id}`} onClick=${() => forgetRecord(record, done)}>Forget</button>
   </div>

@@ -43,25 +43,25 @@ export function Records({ chosen, query, changed }) {
     ${
       result &&
       html`
-      ${result.sessions?.length > 0 && html`<${FoundSessions} sessions=${result.sessions} query=${query.q} />`}
-      <section class="panel records" aria-label="Records" aria-busy=${busy}>
-        <header>
-          <h2>${heading(result, query)}</h2>
-          <small class="muted">${query.q ? "best first" : "newest first"}</small>
-        </header>
-        ${result.records.length === 0 && html`<${NoRecords} query=${query} chosen=${chosen} put=${put} />`}
-        <ol>
-          ${result.records.map(
-            (record) => html`
-              <li key=${record.id}>
-                <${RecordCard} record=${record} query=${query.q} withProject=${!chosen || !record.project} done=${done} />
-              </li>
-            `,
-          )}
-        </ol>
-        <${Pages} total=${result.total} page=${Number(query.page) || 0} put=${put} />
-      </section>
-    `
+        ${result.sessions?.length > 0 && html`<${FoundSessions} sessions=${result.sessions} query=${query.q} />`}
+        <section class="panel records" aria-label="Records" aria-busy=${busy}>
+          <header>
+            <h2>${heading(result, query)}</h2>
+            <small class="muted">${query.q ? "best first" : "newest first"}</small>
+          </header>
+          ${result.records.length === 0 && html`<${NoRecords} query=${query} chosen=${chosen} put=${put} />`}
+          <ol>
+            ${result.records.map(
+              (record) => html`
+                <li key=${record.id}>
+                  <${RecordCard} record=${record} query=${query.q} withProject=${!chosen || !record.project} done=${done} />
+                </li>
+              `,
+            )}
+          </ol>
+          <${Pages} total=${result.total} page=${Number(query.page) || 0} put=${put} />
+        </section>
+      `
     }
   `;
 }
@@ -87,14 +87,48 @@ function Filters({ query, chosen, put }) {
     `${type.replaceAll("_", " ")}${(query.state || "active") === "active" && !query.q ? ` (${number(type)})` : ""}`;
   return html`
     <search class="filters">
-      <input ref=${field} type="search" aria-label=${`Search the records of ${nameOf(chosen)}`} placeholder="Search: any words, a name, a path"
-        value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-      <${Choice} hidden label="Type" none="Every type" value=${query.type ?? ""} options=${TYPES} name=${named} onChange=${chooses("type")} />
-      <${Choice} hidden label="State" value=${query.state || "active"} options=${STATES} onChange=${chooses("state")}
-        name=${(state) => (state === "all" ? "every state" : state)} />
-      <${Choice} hidden label="Category" none="Every category" value=${query.category ?? ""} options=${CATEGORIES} onChange=${chooses("category")} />
-      <${Choice} hidden label="Source" none=${query.q ? "Every source" : "Said by somebody"} value=${query.source ?? ""} options=${SOURCES}
-        name=${sourceName} onChange=${chooses("source")} />
+      <input
+        ref=${field}
+        type="search"
+        aria-label=${`Search the records of ${nameOf(chosen)}`}
+        placeholder="Search: any words, a name, a path"
+        value=${typed}
+        onInput=${(event) => setTyped(event.target.value)}
+      />
+      <${Choice}
+        hidden
+        label="Type"
+        none="Every type"
+        value=${query.type ?? ""}
+        options=${TYPES}
+        name=${named}
+        onChange=${chooses("type")}
+      />
+      <${Choice}
+        hidden
+        label="State"
+        value=${query.state || "active"}
+        options=${STATES}
+        onChange=${chooses("state")}
+        name=${(state) => (state === "all" ? "every state" : state)}
+      />
+      <${Choice}
+        hidden
+        label="Category"
+        none="Every category"
+        value=${query.category ?? ""}
+        options=${CATEGORIES}
+        onChange=${chooses("category")}
+      />
+      <${Choice}
+        hidden
+        label="Source"
+        none=${query.q ? "Every source" : "Said by somebody"}
+        value=${query.source ?? ""}
+        options=${SOURCES}
+        name=${sourceName}
+        onChange=${chooses("source")}
+      />
     </search>
   `;
 }
@@ -104,17 +138,21 @@ const filtered = (query) => ["q", "type", "category", "source", "state"].some((n
 const NoRecords = ({ query, chosen, put }) =>
   filtered(query)
     ? html`
-        <div class="empty">
-          <h3>Nothing of ${nameOf(chosen)} fits</h3>
-          <p>Other words, or fewer filters, may find it. Forgotten records are in no search.</p>
-          <button onClick=${() => put({ q: "", type: "", category: "", source: "", state: "" })}>Clear search and filters</button>
-        </div>
-      `
+      <div class="empty">
+        <h3>Nothing of ${nameOf(chosen)} fits</h3>
+        <p>Other words, or fewer filters, may find it. Forgotten records are in no search.</p>
+        <button onClick=${() => put({ q: "", type: "", category: "", source: "", state: "" })}>Clear search and filters</button>
+      </div>
+    `
     : html`
-        <${Empty} title=${`Nothing is kept for ${nameOf(chosen)} yet`} command="lamp remember 'the tests need a clock of their own'">
-          A session that ends and hands over leaves records here, and so do agents that store what they learn. By hand, in the project's folder:
-        <//>
-      `;
+      <${Empty}
+        title=${`Nothing is kept for ${nameOf(chosen)} yet`}
+        command="lamp remember 'the tests need a clock of their own'"
+      >
+        A session that ends and hands over leaves records here, and so do agents that store what they learn. By hand,
+        in the project's folder:
+      <//>
+    `;
 
 const FoundSessions = ({ sessions, query }) => html`
   <section class="panel found-sessions" aria-label="Sessions found">
@@ -127,7 +165,9 @@ const FoundSessions = ({ sessions, query }) => html`
               <a class="name" href=${href(["sessions", one.id])}>${one.name}</a>
               <span class="muted">${one.project_name}${one.ended_at && html` · ended <${Ago} at=${one.ended_at} />`}</span>
             </div>
-            <p class="words short">${pieces(one.summary, query).map((piece, at) => (at % 2 ? html`<mark>${piece}</mark>` : piece))}</p>
+            <p class="words short">
+              ${pieces(one.summary, query).map((piece, at) => (at % 2 ? html`<mark>${piece}</mark>` : piece))}
+            </p>
           </li>
         `,
       )}
@@ -145,7 +185,9 @@ export function Pages({ total, page, put, size = PAGE }) {
   return html`
     <nav class="pages row spread" aria-label="Pages">
       <button disabled=${page === 0} onClick=${() => turn(page - 1)}>Newer</button>
-      <span class="muted number">${Math.min(total, page * size + 1)}–${Math.min(total, (page + 1) * size)} of ${total.toLocaleString("en")}</span>
+      <span class="muted number">
+        ${Math.min(total, page * size + 1)}–${Math.min(total, (page + 1) * size)} of ${total.toLocaleString("en")}
+      </span>
       <button disabled=${page >= last} onClick=${() => turn(page + 1)}>Older</button>
     </nav>
   `;

@@ -50,9 +50,17 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
   return html`
     <form class="composer" onSubmit=${(event) => (event.preventDefault(), send(text, false))}>
       <div class="line">
-        <textarea ref=${field} id="composer" rows="1" autofocus=${focused} value=${text} aria-label=${`Text for ${session.name}`}
-          placeholder=${speaks ? "Say something" : "Type a line for the session"} onInput=${(event) => setText(event.target.value)}
-          onKeyDown=${press}></textarea>
+        <textarea
+          ref=${field}
+          id="composer"
+          rows="1"
+          autofocus=${focused}
+          value=${text}
+          aria-label=${`Text for ${session.name}`}
+          placeholder=${speaks ? "Say something" : "Type a line for the session"}
+          onInput=${(event) => setText(event.target.value)}
+          onKeyDown=${press}
+        ></textarea>
         <button type="submit" disabled=${busy || !text}>Send</button>
       </div>
       <${Refused} error=${refused} />
@@ -66,7 +74,16 @@ const Keys = ({ send, busy }) => html`
     <span class="muted">Keys</span>
     ${KEYS.map(
       ([key, words]) => html`
-        <button key=${key} type="button" class="key" disabled=${busy} aria-label=${`Send ${SPOKEN[key] ?? words}`} onClick=${() => send(key, true)}>${words}</button>
+        <button
+          key=${key}
+          type="button"
+          class="key"
+          disabled=${busy}
+          aria-label=${`Send ${SPOKEN[key] ?? words}`}
+          onClick=${() => send(key, true)}
+        >
+          ${words}
+        </button>
       `,
     )}
   </div>

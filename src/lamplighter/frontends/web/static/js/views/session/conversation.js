@@ -73,7 +73,11 @@ export function Conversation({ session }) {
       <div class="messages" ref=${place} onScroll=${scrolled} tabindex="0" role="log" aria-label="Messages">
         ${!size && html`<${Empty} title="Nothing was said yet">Messages come here as they are said.<//>`}
         ${!found.whole && html`<button class="quiet" onClick=${found.showAll}>Show it from the beginning</button>`}
-        ${found.text !== null ? html`<pre class="text">${found.text}</pre>` : found.messages.map((message, place) => html`<${Message} key=${place} message=${message} />`)}
+        ${
+          found.text !== null
+            ? html`<pre class="text">${found.text}</pre>`
+            : found.messages.map((message, place) => html`<${Message} key=${place} message=${message} />`)
+        }
       </div>
       ${session.state === "running" && html`<${Composer} session=${session} />`}
     </section>
@@ -82,7 +86,13 @@ export function Conversation({ session }) {
 
 const Message = ({ message }) => html`
   <article class=${`message ${Object.hasOwn(NAMES, message.role) ? message.role : "other"}`}>
-    <header><strong>${NAMES[message.role] ?? message.role}</strong>${message.at && html`<time class="muted" dateTime=${message.at} title=${full(message.at)}>${clock(message.at)}</time>`}</header>
+    <header>
+      <strong>${NAMES[message.role] ?? message.role}</strong>
+      ${
+        message.at &&
+        html`<time class="muted" dateTime=${message.at} title=${full(message.at)}>${clock(message.at)}</time>`
+      }
+    </header>
     <div class="text">${message.text}</div>
   </article>
 `;

@@ -61,7 +61,9 @@ export function Events({ session }) {
   if (problem && !events) return html`<section class="panel"><${Problem} error=${problem} /></section>`;
   if (!events) return html`<${Waiting} />`;
   if (!events.length)
-    return html`<section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>`;
+    return html`
+      <section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>
+    `;
   return html`
     <section class="panel" aria-label="Events">
       <ol class="events">
@@ -76,7 +78,14 @@ export function Events({ session }) {
           `,
         )}
       </ol>
-      ${older && html`<p class="body muted">What happened before that is in a terminal: <code>lamp events ${session.id} --limit 100000</code></p>`}
+      ${
+        older &&
+        html`
+          <p class="body muted">
+            What happened before that is in a terminal: <code>lamp events ${session.id} --limit 100000</code>
+          </p>
+        `
+      }
     </section>
   `;
 }

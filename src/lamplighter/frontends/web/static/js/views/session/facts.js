@@ -27,7 +27,9 @@ export function Facts({ session }) {
         ${alive && html`<${Sparks} session=${session} />`}
         <${Notes} session=${session} />
         <dl class="facts">
-          <${Fact} name="Verdict"><${Verdict} row=${session} /><span class="evidence muted">${session.evidence.join(" · ")}</span><//>
+          <${Fact} name="Verdict">
+            <${Verdict} row=${session} /><span class="evidence muted">${session.evidence.join(" · ")}</span>
+          <//>
           <${Life} session=${session} alive=${alive} />
           <${Place} session=${session} />
           <${Use} session=${session} alive=${alive} />
@@ -43,15 +45,35 @@ const Notes = ({ session }) => html`
   ${session.warnings.map((reason) => html`<p class="note bad" key=${reason}>${reason}: it is about to be ended</p>`)}
   ${session.protected && html`<p class="note">Protected: no cleanup and no agent may end it, only you by name.</p>`}
   ${session.holder_lost && html`<p class="note warn">Its first holder was lost, so an end of it is best effort.</p>`}
-  ${session.intent && !session.ending && html`<p class="note warn">Being ended, as ${session.intent.by} wished${session.intent.reason && `: ${session.intent.reason}`}</p>`}
+  ${
+    session.intent &&
+    !session.ending &&
+    html`
+      <p class="note warn">Being ended, as ${session.intent.by} wished${session.intent.reason && `: ${session.intent.reason}`}</p>
+    `
+  }
 `;
 
 const Life = ({ session, alive }) => html`
   <${Fact} name="Started"><span title=${session.started_at}>${full(session.started_at ?? session.created_at)}</span><//>
   ${alive && html`<${Fact} name="Age"><${Age} at=${session.started_at ?? session.created_at} /><//>`}
   ${alive && html`<${Fact} name="Quiet">${session.last_output_at ? html`<${Quiet} session=${session} />` : "no output yet"}<//>`}
-  ${!alive && html`<${Fact} name="Ended">${full(session.ended_at)}, after <${Age} at=${session.started_at ?? session.created_at} until=${session.ended_at} /><//>`}
-  ${session.ending && html`<${Fact} name="How">${session.ending.how}${session.ending.exit && ` · ${exitWords(session.ending.exit)}`}, by ${session.ending.by}<//>`}
+  ${
+    !alive &&
+    html`
+      <${Fact} name="Ended">
+        ${full(session.ended_at)}, after <${Age} at=${session.started_at ?? session.created_at} until=${session.ended_at} />
+      <//>
+    `
+  }
+  ${
+    session.ending &&
+    html`
+      <${Fact} name="How">
+        ${session.ending.how}${session.ending.exit && ` · ${exitWords(session.ending.exit)}`}, by ${session.ending.by}
+      <//>
+    `
+  }
   ${session.ending?.reason && html`<${Fact} name="Reason">${session.ending.reason}<//>`}
   ${session.attached > 0 && html`<${Fact} name="Attached">${count(session.attached, "person", "people")}<//>`}
 `;
@@ -65,8 +87,18 @@ const Place = ({ session }) => html`
   <${Fact} name="Folder"><code>${session.cwd}</code><//>
   <${Fact} name="Command"><code class="command">${commandLine(session.command)}</code><//>
   <${Fact} name="Agent">${session.agent} · ${session.driver} · ${session.kind}<//>
-  ${session.tmux?.name && html`<${Fact} name="tmux"><code>${session.tmux.name}</code>${session.tmux.pane && ` pane ${session.tmux.pane}`}<//>`}
-  ${session.labels.length > 0 && html`<${Fact} name="Labels"><span class="row">${session.labels.map((label) => html`<span class="chip" key=${label}>${label}</span>`)}</span><//>`}
+  ${
+    session.tmux?.name &&
+    html`<${Fact} name="tmux"><code>${session.tmux.name}</code>${session.tmux.pane && ` pane ${session.tmux.pane}`}<//>`
+  }
+  ${
+    session.labels.length > 0 &&
+    html`
+      <${Fact} name="Labels">
+        <span class="row">${session.labels.map((label) => html`<span class="chip" key=${label}>${label}</span>`)}</span>
+      <//>
+    `
+  }
 `;
 
 const Use = ({ session, alive }) => html`
@@ -86,7 +118,14 @@ const Use = ({ session, alive }) => html`
 
 const Family = ({ session }) => html`
   ${session.parent && html`<${Fact} name="Parent"><${SessionLink} id=${session.parent} /><//>`}
-  ${session.children.length > 0 && html`<${Fact} name="Children"><span class="row">${session.children.map((id) => html`<${SessionLink} key=${id} id=${id} />`)}</span><//>`}
+  ${
+    session.children.length > 0 &&
+    html`
+      <${Fact} name="Children">
+        <span class="row">${session.children.map((id) => html`<${SessionLink} key=${id} id=${id} />`)}</span>
+      <//>
+    `
+  }
   ${session.predecessor && html`<${Fact} name="Went on from"><${SessionLink} id=${session.predecessor} /><//>`}
   ${session.successor && html`<${Fact} name="Continued by"><${SessionLink} id=${session.successor} /><//>`}
   <${Fact} name="Log"><code class="muted">${session.folder}</code><//>

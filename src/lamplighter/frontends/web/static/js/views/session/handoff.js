@@ -43,13 +43,25 @@ export function Handoff({ session }) {
     <section class="panel" aria-labelledby="handoff-title">
       <header>
         <h2 id="handoff-title">Hand-off</h2>
-        <span class="row">${inferred && html`<span class="chip">inferred</span>`}<span class="muted">${full(handoff.at)}, by ${handoff.by}</span></span>
+        <span class="row">
+          ${inferred && html`<span class="chip">inferred</span>`}
+          <span class="muted">${full(handoff.at)}, by ${handoff.by}</span>
+        </span>
       </header>
       <div class="body stack">
-        ${inferred && html`<p class="note warn">Nobody wrote one: it is inferred from ${handoff.basis.join(", ") || "what could be seen"}.</p>`}
+        ${
+          inferred &&
+          html`
+            <p class="note warn">Nobody wrote one: it is inferred from ${handoff.basis.join(", ") || "what could be seen"}.</p>
+          `
+        }
         ${handoff.summary && html`<p>${handoff.summary}</p>`}
         <${Fields} handoff=${handoff} />
-        ${records ? html`<${Records} records=${records} missing=${handoff.records.length - records.length} />` : html`<${Waiting} />`}
+        ${
+          records
+            ? html`<${Records} records=${records} missing=${handoff.records.length - records.length} />`
+            : html`<${Waiting} />`
+        }
       </div>
     </section>
   `;
@@ -85,7 +97,10 @@ const Records = ({ records, missing }) => html`
     ${records.map(
       (record) => html`
         <li key=${record.id}>
-          <div class="row"><span class="chip">${record.type.replaceAll("_", " ")}</span>${record.state !== "active" && html`<span class="muted">${record.state}</span>`}</div>
+          <div class="row">
+            <span class="chip">${record.type.replaceAll("_", " ")}</span>
+            ${record.state !== "active" && html`<span class="muted">${record.state}</span>`}
+          </div>
           <p class="text">${record.content}</p>
         </li>
       `,

@@ -22,7 +22,12 @@ export function Lineage({ session }) {
   const { generations, cut } = found.line;
   return html`
     <section class="panel" aria-labelledby="lineage-title">
-      <header><h2 id="lineage-title">Lineage</h2><span class="muted">${generations.length === 1 ? "nobody before it, nobody after it" : `${generations.length} generations`}</span></header>
+      <header>
+        <h2 id="lineage-title">Lineage</h2>
+        <span class="muted">
+          ${generations.length === 1 ? "nobody before it, nobody after it" : `${generations.length} generations`}
+        </span>
+      </header>
       <ol class="lineage">
         ${generations.map((one) => html`<${Generation} key=${one.id} one=${one} />`)}
       </ol>
@@ -38,7 +43,11 @@ const Generation = ({ one }) => html`
     <span class="knot" aria-hidden="true"></span>
     <div>
       <div class="row">
-        ${one.asked ? html`<strong aria-current="true">${one.name}</strong>` : html`<a href=${href(["sessions", one.id])}><strong>${one.name}</strong></a>`}
+        ${
+          one.asked
+            ? html`<strong aria-current="true">${one.name}</strong>`
+            : html`<a href=${href(["sessions", one.id])}><strong>${one.name}</strong></a>`
+        }
         <${Verdict} row=${{ ...one, verdict: one.state }} />
         <span class="muted">${one.agent} · ${when(one.started_at)}${one.how && ` · ${one.how}`}</span>
       </div>

@@ -10,7 +10,7 @@ const ACKNOWLEDGED = 32 << 10;
 /** What a terminal answers by itself: its kind, its state, where the cursor is, a mode, a colour, a setting. */
 const ANSWER = /^\x1b(?:\[[?>=]?[\d;]*(?:\$y|[cnRtxy])|\]|P)/;
 
-/** {phase, held, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, or refused with an error. */
+/** {phase, held, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, refused with an error. */
 export function follow(session, screen, { onSize }) {
   const phase = signal("connecting");
   const held = signal(false);

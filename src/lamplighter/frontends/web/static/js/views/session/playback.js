@@ -37,7 +37,9 @@ export function Playback({ session, isLog = false }) {
       </header>
       ${!player && html`<${Waiting} />`}
       ${empty && html`<${Empty} title="It printed nothing">There is nothing to play.<//>`}
-      <div class="screen" hidden=${empty} data-phase=${player ? "recorded" : "loading"}><div class="room" ref=${place}></div></div>
+      <div class="screen" hidden=${empty} data-phase=${player ? "recorded" : "loading"}>
+        <div class="room" ref=${place}></div>
+      </div>
       ${player && !empty && html`<${Controls} player=${player} />`}
     </section>
   `;
@@ -84,16 +86,35 @@ function Controls({ player }) {
   return html`
     <div class="controls" role="group" aria-label="Playback">
       <button class="main play" onClick=${toggle}>${player.playing.value ? "Pause" : "Play"}</button>
-      <input type="range" min="0" max=${length} step=${Math.max(0.01, length / 500)} value=${position} aria-label="Where in the recording"
-        aria-valuetext=${`${clockWords(position)} of ${clockWords(length)}`} onInput=${seek} />
+      <input
+        type="range"
+        min="0"
+        max=${length}
+        step=${Math.max(0.01, length / 500)}
+        value=${position}
+        aria-label="Where in the recording"
+        aria-valuetext=${`${clockWords(position)} of ${clockWords(length)}`}
+        onInput=${seek}
+      />
       <span class="number muted">${clockWords(position)} / ${clockWords(length)}</span>
       <div class="segmented" role="group" aria-label="Speed">
         ${SPEEDS.map(
           (speed) =>
-            html`<button key=${speed} aria-pressed=${player.speed.value === speed} onClick=${() => player.setSpeed(speed)}>${speed}×</button>`,
+            html`
+              <button key=${speed} aria-pressed=${player.speed.value === speed} onClick=${() => player.setSpeed(speed)}>
+                ${speed}×
+              </button>
+            `,
         )}
       </div>
-      <label class="check"><input type="checkbox" checked=${player.skip.value} onChange=${(event) => player.setSkip(event.target.checked)} />Skip idle time</label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked=${player.skip.value}
+          onChange=${(event) => player.setSkip(event.target.checked)}
+        />
+        Skip idle time
+      </label>
     </div>
   `;
 }

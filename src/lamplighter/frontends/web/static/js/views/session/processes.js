@@ -75,12 +75,25 @@ function Tree({ session }) {
   const most = Math.max(1, ...session.tree.map((process) => process.memory));
   return html`
     <section class="panel" aria-labelledby="processes-title">
-      <header><h2 id="processes-title">${count(session.tree.length, "process", "processes")}</h2><span class="muted number">${bytes(session.memory)}</span></header>
+      <header>
+        <h2 id="processes-title">${count(session.tree.length, "process", "processes")}</h2>
+        <span class="muted number">${bytes(session.memory)}</span>
+      </header>
       <div class="scroll" tabindex="0" role="region" aria-label="Processes">
         <table class="processes">
-          <thead><tr><th>Command</th><th class="figure">PID</th><th class="state">State</th><th class="figure cpu">CPU</th><th class="figure">Memory</th></tr></thead>
+          <thead>
+            <tr>
+              <th>Command</th>
+              <th class="figure">PID</th>
+              <th class="state">State</th>
+              <th class="figure cpu">CPU</th>
+              <th class="figure">Memory</th>
+            </tr>
+          </thead>
           <tbody>
-            ${branches(session.tree).map(({ process, line }) => html`<${Row} key=${process.pid} process=${process} line=${line} most=${most} />`)}
+            ${branches(session.tree).map(
+              ({ process, line }) => html`<${Row} key=${process.pid} process=${process} line=${line} most=${most} />`,
+            )}
           </tbody>
         </table>
       </div>
@@ -90,10 +103,15 @@ function Tree({ session }) {
 
 const Row = ({ process, line, most }) => html`
   <tr>
-    <td class="mono"><span class="twig" aria-hidden="true">${drawn(line)}</span><span class="command">${process.command}</span></td>
+    <td class="mono">
+      <span class="twig" aria-hidden="true">${drawn(line)}</span><span class="command">${process.command}</span>
+    </td>
     <td class="figure mono">${process.pid}</td>
     <td class="state">${STATES[process.state] ?? process.state}</td>
     <td class="figure cpu">${process.cpu.toFixed(1)} s</td>
-    <td class="figure"><meter class="share" min="0" max=${most} value=${process.memory} aria-label="share of the memory"></meter>${bytes(process.memory)}</td>
+    <td class="figure">
+      <meter class="share" min="0" max=${most} value=${process.memory} aria-label="share of the memory"></meter>
+      ${bytes(process.memory)}
+    </td>
   </tr>
 `;

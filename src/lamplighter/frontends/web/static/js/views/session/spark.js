@@ -56,8 +56,20 @@ export function Sparks({ session }) {
   const load = samples.at(-1)?.load ?? 0;
   return html`
     <div class="sparks">
-      <${Line} label="Memory" kind="memory" least=${1e6} figure=${bytes(session.memory)} values=${samples.map((one) => one.memory)} />
-      <${Line} label="CPU" kind="cpu" least=${0.1} figure=${`${Math.round(load * 100)}%`} values=${samples.map((one) => one.load)} />
+      <${Line}
+        label="Memory"
+        kind="memory"
+        least=${1e6}
+        figure=${bytes(session.memory)}
+        values=${samples.map((one) => one.memory)}
+      />
+      <${Line}
+        label="CPU"
+        kind="cpu"
+        least=${0.1}
+        figure=${`${Math.round(load * 100)}%`}
+        values=${samples.map((one) => one.load)}
+      />
     </div>
   `;
 }

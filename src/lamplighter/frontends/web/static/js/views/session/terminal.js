@@ -113,8 +113,21 @@ function Bar({ shown, session, isLog }) {
       <${Said} shown=${shown} session=${session} isLog=${isLog} />
       <div class="row">
         <button class="quiet" aria-expanded=${finding} disabled=${!shown} onClick=${() => setFinding(!finding)}>Find</button>
-        ${!isLog && !held && html`<button class="take" disabled=${shown?.link.phase.value !== "live"} onClick=${take}>Take the keyboard <kbd>t</kbd></button>`}
-        ${held && html`<button class="main" onClick=${() => giveBack(shown.screen, shown.link)}>Give it back <kbd>Ctrl \\</kbd></button>`}
+        ${
+          !isLog &&
+          !held &&
+          html`
+            <button class="take" disabled=${shown?.link.phase.value !== "live"} onClick=${take}>
+              Take the keyboard <kbd>t</kbd>
+            </button>
+          `
+        }
+        ${
+          held &&
+          html`
+            <button class="main" onClick=${() => giveBack(shown.screen, shown.link)}>Give it back <kbd>Ctrl \\</kbd></button>
+          `
+        }
       </div>
       ${finding && shown && html`<${Find} screen=${shown.screen} close=${() => setFinding(false)} />`}
     </header>

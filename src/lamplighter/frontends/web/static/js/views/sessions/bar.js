@@ -43,11 +43,11 @@ export function Bar() {
         ${
           one &&
           html`
-          <button onClick=${() => sendTo(one)}>Send…</button>
-          <button onClick=${() => protectSession(one)}>${one.protected ? "Unprotect…" : "Protect…"}</button>
-          <button onClick=${() => endSession(one)}>End…</button>
-          <button class="danger soft" onClick=${() => killSession(one)}>Kill…</button>
-        `
+            <button onClick=${() => sendTo(one)}>Send…</button>
+            <button onClick=${() => protectSession(one)}>${one.protected ? "Unprotect…" : "Protect…"}</button>
+            <button onClick=${() => endSession(one)}>End…</button>
+            <button class="danger soft" onClick=${() => killSession(one)}>Kill…</button>
+          `
         }
         ${!one && html`<button class="main" onClick=${endMarked}>End these…</button>`}
       </span>

@@ -14,9 +14,12 @@ export const ByHand = () =>
         ${byHand.value.map(
           (made) => html`
             <li key=${made.id}>
-              <div class="what"><strong>${made.id}</strong><small class="mono">${made.commands.join(", ")} · ${made.cwd}</small></div>
+              <div class="what">
+                <strong>${made.id}</strong><small class="mono">${made.commands.join(", ")} · ${made.cwd}</small>
+              </div>
               <small class="muted">
-                ${count(made.panes, "pane")} · ${count(made.processes, "process", "processes")} · ${bytes(made.memory)} · ${ago(made.created_at)}
+                ${count(made.panes, "pane")} · ${count(made.processes, "process", "processes")} · ${bytes(made.memory)}
+                ${" "}· ${ago(made.created_at)}
                 ${made.attached > 0 && ` · ${made.attached} attached`}
               </small>
               <button onClick=${() => adoptTmux(made)} aria-label=${`Adopt ${made.id}`}>Adopt…</button>

@@ -62,7 +62,11 @@ function Title({ column, sort }) {
   const down = Boolean(column.down) !== sort.reversed;
   const next = current && !sort.reversed ? `-${column.id}` : column.id;
   return html`
-    <div role="columnheader" class=${`cell ${column.id} ${column.figure ? "figure" : ""}`} aria-sort=${current ? (down ? "descending" : "ascending") : "none"}>
+    <div
+      role="columnheader"
+      class=${`cell ${column.id} ${column.figure ? "figure" : ""}`}
+      aria-sort=${current ? (down ? "descending" : "ascending") : "none"}
+    >
       <button class="quiet" onClick=${() => ask({ sort: next })}>
         ${column.title}<span class="arrow" aria-hidden="true">${current ? (down ? "↓" : "↑") : ""}</span>
       </button>
@@ -75,7 +79,9 @@ const Titles = ({ tokens }) => {
   return html`
     <div role="row" class="titles" aria-rowindex="1">
       <div role="columnheader" class="cell mark"><span class="sr">Marked</span></div>
-      ${COLUMNS.filter(({ id }) => tokens || id !== "tokens").map((column) => html`<${Title} key=${column.id} column=${column} sort=${sort} />`)}
+      ${COLUMNS.filter(({ id }) => tokens || id !== "tokens").map(
+        (column) => html`<${Title} key=${column.id} column=${column} sort=${sort} />`,
+      )}
     </div>
   `;
 };

@@ -19,7 +19,14 @@ function Bars({ id }) {
   const words = speed > 0 ? `${bytes(speed)} of output a second` : "no output now";
   const height = (value) => (value ? 3 + (11 * Math.log1p(value)) / Math.log1p(most) : 1);
   return html`
-    <svg class=${`bars ${speed > 0 ? "live" : ""}`} width=${BARS * 4} height="14" viewBox=${`0 0 ${BARS * 4} 14`} role="img" aria-label=${words}>
+    <svg
+      class=${`bars ${speed > 0 ? "live" : ""}`}
+      width=${BARS * 4}
+      height="14"
+      viewBox=${`0 0 ${BARS * 4} 14`}
+      role="img"
+      aria-label=${words}
+    >
       <path d=${PLACES.map((place) => bar(place, height(bars[place - BARS + bars.length] ?? 0))).join("")} />
     </svg>
   `;
@@ -28,7 +35,9 @@ function Bars({ id }) {
 function Cpu({ row }) {
   beat.value; // drawn again with each
   const rate = pulseOf(row.id).cpuRate;
-  return html`<span class="first">${row.state === "ended" ? "–" : `${Math.round(rate * 100)} %`}</span><small>${duration(row.cpu)}</small>`;
+  return html`
+    <span class="first">${row.state === "ended" ? "–" : `${Math.round(rate * 100)} %`}</span><small>${duration(row.cpu)}</small>
+  `;
 }
 
 const quietWords = (row) => {
@@ -67,7 +76,12 @@ function Branch({ line, onFold }) {
   if (!children) return html`<span class="indent" style=${indent}></span><span class="leaf" aria-hidden="true"></span>`;
   return html`
     <span class="indent" style=${indent}></span>
-    <button class="quiet fold" tabindex="-1" aria-label=${`${folded ? "Show" : "Hide"} what ${row.name} started`} onClick=${() => onFold(row.id, !folded)}>
+    <button
+      class="quiet fold"
+      tabindex="-1"
+      aria-label=${`${folded ? "Show" : "Hide"} what ${row.name} started`}
+      onClick=${() => onFold(row.id, !folded)}
+    >
       <span aria-hidden="true" class=${folded ? "shut" : ""}>▾</span>
     </button>
   `;
@@ -99,19 +113,33 @@ export class Row extends Component {
         onClick=${(event) => onOpen(event, row)}
       >
         <div role="gridcell" class="cell mark">
-          <input type="checkbox" tabindex="-1" aria-label=${`Mark ${row.name}`} checked=${mark} onChange=${() => onMark(row.id)} />
+          <input
+            type="checkbox"
+            tabindex="-1"
+            aria-label=${`Mark ${row.name}`}
+            checked=${mark}
+            onChange=${() => onMark(row.id)}
+          />
         </div>
         <div role="gridcell" class="cell name">
           ${tree && html`<${Branch} line=${line} onFold=${onFold} />`}
-          <div class="both"><${Name} row=${row} /><small class="mono" title=${spell(row.command)}>${spell(row.command)}</small></div>
+          <div class="both">
+            <${Name} row=${row} /><small class="mono" title=${spell(row.command)}>${spell(row.command)}</small>
+          </div>
         </div>
         <${Cell} id="verdict"><${Verdict} row=${row} /><small title=${evidenceOf(row)}>${evidenceOf(row)}</small><//>
         <${Cell} id="activity"><${Bars} id=${row.id} /><small>${quietWords(row)}</small><//>
-        <${Cell} id="memory" figure><span class="first">${row.memory ? bytes(row.memory) : "–"}</span><small>${count(row.processes, "process", "processes")}</small><//>
+        <${Cell} id="memory" figure>
+          <span class="first">${row.memory ? bytes(row.memory) : "–"}</span>
+          <small>${count(row.processes, "process", "processes")}</small>
+        <//>
         <${Cell} id="cpu" figure><${Cpu} row=${row} /><//>
         ${tokens && html`<${Cell} id="tokens" figure><${Tokens} row=${row} /><//>`}
         <${Cell} id="age" figure><span class="first"><${Age} at=${ageOf(row)} until=${row.ended_at} /></span><//>
-        <${Cell} id="project"><span class="first" title=${row.cwd}>${row.project ?? "–"}</span><small title=${`owner ${row.owner}`}>${row.owner}</small><//>
+        <${Cell} id="project">
+          <span class="first" title=${row.cwd}>${row.project ?? "–"}</span>
+          <small title=${`owner ${row.owner}`}>${row.owner}</small>
+        <//>
         <${Cell} id="agent"><span class="first">${row.agent}</span><small>${row.kind}</small><//>
       </div>
     `;
@@ -124,5 +152,8 @@ const alike = (one, other) =>
 const Tokens = ({ row }) => {
   if (!row.tokens) return html`<span class="first">–</span>`;
   const { input = 0, output = 0, cached = 0 } = row.tokens;
-  return html`<span class="first" title=${`${input} in, ${output} out, ${cached} cached`}>${short(tokensOf(row))}</span><small>${short(output)} out</small>`;
+  return html`
+    <span class="first" title=${`${input} in, ${output} out, ${cached} cached`}>${short(tokensOf(row))}</span>
+    <small>${short(output)} out</small>
+  `;
 };

@@ -50,14 +50,25 @@ export function Search() {
           onInput=${(event) => take(event.target.value)}
           onKeyDown=${leave}
         />
-        ${text ? html`<button class="quiet icon" aria-label="Clear the search" onClick=${() => take("")}>×</button>` : html`<kbd aria-hidden="true">/</kbd>`}
+        ${
+          text
+            ? html`<button class="quiet icon" aria-label="Clear the search" onClick=${() => take("")}>×</button>`
+            : html`<kbd aria-hidden="true">/</kbd>`
+        }
       </div>
       <label class="check">
         <input type="checkbox" checked=${asked.value.all} onChange=${(event) => ask({ all: event.target.checked ? "1" : "" })} />
         Ended too
       </label>
     </search>
-    ${wrong && html`<p class="note bad" id="search-problem" role="alert"><strong>${wrong.message}</strong><br />${wrong.hint}<br />The list is as it was before.</p>`}
+    ${
+      wrong &&
+      html`
+        <p class="note bad" id="search-problem" role="alert">
+          <strong>${wrong.message}</strong><br />${wrong.hint}<br />The list is as it was before.
+        </p>
+      `
+    }
     <${Chips} />
     ${leftOut.value > 0 && html`<p class="note">${grouped(leftOut.value)} older ones are not listed; a selection finds them.</p>`}
   `;

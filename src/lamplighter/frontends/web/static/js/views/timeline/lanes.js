@@ -30,10 +30,22 @@ export function Lanes({ lanes, span }) {
     point(event);
   };
   return html`
-    <section class="panel lanes" aria-label="Sessions over the time" ref=${place} onMouseOver=${point} onMouseLeave=${() => setTip(null)}
-      onFocusIn=${focus} onFocusOut=${() => setTip(null)} onKeyDown=${(event) => move(event, lanes, held, place.current)}>
+    <section
+      class="panel lanes"
+      aria-label="Sessions over the time"
+      ref=${place}
+      onMouseOver=${point}
+      onMouseLeave=${() => setTip(null)}
+      onFocusIn=${focus}
+      onFocusOut=${() => setTip(null)}
+      onKeyDown=${(event) => move(event, lanes, held, place.current)}
+    >
       <${Axis} span=${span} />
-      ${lanes.map((lane) => html`<${Lane} key=${lane.key} lane=${lane} span=${span} held=${lane.bars.some((bar) => bar.span.id === held) ? held : ""} />`)}
+      ${lanes.map(
+        (lane) => html`
+          <${Lane} key=${lane.key} lane=${lane} span=${span} held=${lane.bars.some((bar) => bar.span.id === held) ? held : ""} />
+        `,
+      )}
       <${Tip} tip=${tip} lanes=${lanes} />
     </section>
   `;
@@ -50,7 +62,11 @@ const Axis = ({ span }) => html`
 function Lane({ lane, span, held }) {
   const height = Math.max(FLAT, Math.min(TALL, Math.floor(ROOM / lane.rows)));
   return html`
-    <div class=${`lane ${height < 14 ? "flat" : ""}`} role="group" aria-label=${`${lane.name}, ${count(lane.bars.length, "session")}`}>
+    <div
+      class=${`lane ${height < 14 ? "flat" : ""}`}
+      role="group"
+      aria-label=${`${lane.name}, ${count(lane.bars.length, "session")}`}
+    >
       <div class="title">
         <strong>${lane.name}</strong>
         <small class="muted"><${LaneSums} lane=${lane} span=${span} /></small>
@@ -58,7 +74,11 @@ function Lane({ lane, span, held }) {
       <div class="track" style=${{ minHeight: `${lane.rows * (height + 2) + 10}px` }}>
         ${span.ticks.map(({ at }) => html`<i key=${at} class="tick" style=${{ left: percent(part(at, span)) }}></i>`)}
         <${Now} span=${span} />
-        ${lane.bars.map((bar) => html`<${Bar} key=${bar.span.id} bar=${bar} span=${span} height=${height} reached=${bar.span.id === held} />`)}
+        ${lane.bars.map(
+          (bar) => html`
+            <${Bar} key=${bar.span.id} bar=${bar} span=${span} height=${height} reached=${bar.span.id === held} />
+          `,
+        )}
       </div>
     </div>
   `;
@@ -67,7 +87,10 @@ function Lane({ lane, span, held }) {
 function LaneSums({ lane, span }) {
   const time = lane.spans.reduce((all, one) => all + lived(one, span, coarse.value), 0) / 1000;
   const tokens = Object.values(tokensOf(lane.spans)).reduce((all, one) => all + one, 0);
-  return html`${count(lane.spans.length, "session")} · ${duration(time)}${tokens ? ` · ${short(tokens)} tokens` : ""}${lane.most > 1 ? ` · ${lane.most} at once` : ""}`;
+  return html`
+    ${count(lane.spans.length, "session")} · ${duration(time)}${tokens ? ` · ${short(tokens)} tokens` : ""}
+    ${lane.most > 1 ? ` · ${lane.most} at once` : ""}
+  `;
 }
 
 /** Where now is; only this is drawn again as time passes. */
@@ -86,7 +109,14 @@ function Bar({ bar, span, height, reached }) {
     height: `${height}px`,
   };
   return html`
-    <a class=${`bar how-${howOf(one)}`} data-id=${one.id} tabindex=${reached ? 0 : -1} href=${href(["sessions", one.id])} aria-label=${words(one)} style=${style}>
+    <a
+      class=${`bar how-${howOf(one)}`}
+      data-id=${one.id}
+      tabindex=${reached ? 0 : -1}
+      href=${href(["sessions", one.id])}
+      aria-label=${words(one)}
+      style=${style}
+    >
       ${height >= 14 && html`<span>${one.name}</span>`}
     </a>
   `;
@@ -127,8 +157,16 @@ function Tip({ tip, lanes }) {
     <div class="tip" style=${style} aria-hidden="true">
       <strong>${one.name}</strong>
       <dl class="facts">
-        <div><dt>When</dt><dd>${day(one.started_at)} ${clock(one.started_at)} – ${one.ended_at ? clock(one.ended_at) : "now"}</dd></div>
-        <div><dt>For</dt><dd>${duration(((one.ended_at ? Date.parse(one.ended_at) : Date.now()) - Date.parse(one.started_at)) / 1000)}</dd></div>
+        <div>
+          <dt>When</dt>
+          <dd>${day(one.started_at)} ${clock(one.started_at)} – ${one.ended_at ? clock(one.ended_at) : "now"}</dd>
+        </div>
+        <div>
+          <dt>For</dt>
+          <dd>
+            ${duration(((one.ended_at ? Date.parse(one.ended_at) : Date.now()) - Date.parse(one.started_at)) / 1000)}
+          </dd>
+        </div>
         <div><dt>How</dt><dd>${howOf(one)}: ${meaning(howOf(one))}</dd></div>
         <div><dt>Agent</dt><dd>${one.agent}, ${one.kind}</dd></div>
         ${one.cpu != null && html`<div><dt>CPU</dt><dd>${one.cpu < 60 ? `${one.cpu.toFixed(1)}s` : duration(one.cpu)}</dd></div>`}

@@ -18,13 +18,27 @@ export function Sums({ spans, span }) {
   return html`
     <section class="sums" aria-label="Sums">
       <dl>
-        <div><dt>Sessions</dt><dd>${spans.length.toLocaleString("en")}</dd><dd class="more">${count(ways.get("running")?.length ?? 0, "alive", "alive")}</dd></div>
+        <div>
+          <dt>Sessions</dt>
+          <dd>${spans.length.toLocaleString("en")}</dd>
+          <dd class="more">${count(ways.get("running")?.length ?? 0, "alive", "alive")}</dd>
+        </div>
         <div><dt>Time in all</dt><dd>${duration(time)}</dd><dd class="more">in this stretch</dd></div>
         <div><dt>CPU</dt><dd>${duration(cpu)}</dd><dd class="more">of these sessions</dd></div>
-        <div><dt>Tokens</dt><dd>${all ? short(all) : "–"}</dd><dd class="more" title=${kinds}>${all ? kinds : "none known"}</dd></div>
+        <div>
+          <dt>Tokens</dt>
+          <dd>${all ? short(all) : "–"}</dd>
+          <dd class="more" title=${kinds}>${all ? kinds : "none known"}</dd>
+        </div>
       </dl>
       <ul class="row ways" aria-label="How they ended">
-        ${["running", ...HOWS].map((how) => html`<li key=${how} class=${ways.has(how) ? "" : "none"}><${How} how=${how}>${how} <b class="number">${ways.get(how)?.length ?? 0}</b><//></li>`)}
+        ${["running", ...HOWS].map(
+          (how) => html`
+            <li key=${how} class=${ways.has(how) ? "" : "none"}>
+              <${How} how=${how}>${how} <b class="number">${ways.get(how)?.length ?? 0}</b><//>
+            </li>
+          `,
+        )}
       </ul>
     </section>
   `;

@@ -16,8 +16,15 @@ export const SpanTable = ({ spans, span }) => html`
     <table>
       <thead>
         <tr>
-          <th>Session</th><th class="wide-only">Project</th><th class="figure">From</th><th class="figure">Until</th><th class="figure wide-only">For</th>
-          <th>How</th><th class="figure wide-only">CPU</th><th class="figure wide-only">Memory</th><th class="figure wide-only">Tokens</th>
+          <th>Session</th>
+          <th class="wide-only">Project</th>
+          <th class="figure">From</th>
+          <th class="figure">Until</th>
+          <th class="figure wide-only">For</th>
+          <th>How</th>
+          <th class="figure wide-only">CPU</th>
+          <th class="figure wide-only">Memory</th>
+          <th class="figure wide-only">Tokens</th>
         </tr>
       </thead>
       <tbody>
