@@ -242,7 +242,10 @@ def test_an_agent_that_nobody_manages_is_adopted(calm: Engine, mark: str, tmp_pa
         dialog = page.get_by_role("dialog")
         see(dialog).to_contain_text("Nothing of it is touched")
         dialog.get_by_label("Name").fill("taken")
-        dialog.get_by_role("button", name="Adopt").click()
+        with page.expect_request("**/adopt_session") as sent:
+            dialog.get_by_role("button", name="Adopt").click()
+        asked = sent.value.post_data_json["args"]
+        assert (asked["target"], asked["start"]) == (str(player.pid), player.start)
         page.wait_for_url(re.compile("#/sessions/"))
         found = calm.show("taken")
         assert (found["state"], found["driver"]) == ("running", "registered")

@@ -14,6 +14,11 @@ from lamplighter.frontends.web.assets import assets
 from lamplighter.testing.browser import Visits
 from lamplighter.testing.engine import Engine, engine
 
+SEEN = """(seen) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => !seen });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
 
 def test_the_first_view_is_named_whole_and_the_others_are_not() -> None:
     index = assets()["/"].data.decode()
@@ -77,3 +82,25 @@ def test_a_dialog_goes_with_the_view_that_it_was_opened_in(served: Engine, brows
     page.go_back()
     page.get_by_role("heading", name="Timeline", level=1).wait_for()
     page.get_by_role("dialog").wait_for(state="detached")
+
+
+@pytest.mark.browser
+def test_times_pass_for_whoever_sees_the_page_alone(served: Engine, browser: Visits) -> None:
+    (clock,) = [path for path in assets() if path.endswith("/parts/tick.js")]
+    page = browser.visit().page
+    page.clock.install()
+    page.goto(served.call("open_page")["url"])
+    page.locator(".host.live").wait_for()
+
+    def now() -> float:
+        return page.evaluate("async (path) => (await import(path)).now.value", clock)
+
+    begun = now()
+    page.clock.run_for(3000)
+    assert now() >= begun + 2000
+    page.evaluate(SEEN, False)
+    held = now()
+    page.clock.run_for(5000)
+    assert now() == held
+    page.evaluate(SEEN, True)
+    assert now() >= held + 5000
