@@ -6,7 +6,8 @@ import { callInParts } from "../../api.js";
 const MOST = 12_000_000; // bytes of output
 const IDLE_SECONDS = 1.5;
 
-/** {rows, cols, events: [{at, kind, data}], played, printed}: kind is o (output), r (a size) or m (a mark); the last two are bytes. */
+/** {rows, cols, events: [{at, kind, data}], played, printed}: kind is o (output), r (a size) or m (a mark); played and printed
+    are bytes. */
 export async function loadCast({ id, output }, signal) {
   const since = Math.max(0, output - MOST);
   const parts = [];
