@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ printf '  \033[33m!\033[0m limits.md       says 30 m, the setting says 45 m\n'
 printf '  \033[32m✓\033[0m names.md        Zürich and naïve are as wide as they are\n'
 while :; do printf '\r  \033[36m…\033[0m handoff.md      reading, %d s' $((n = n + 1)); sleep 1; done
 """
+_PROGRESS = "while :; do printf '\\033[32m.\\033[0m'; sleep 0.3; done"
 _ASKS = "printf '4 changes since yesterday.\\nDeploy them to staging? [y/N] '; read answer"
 
 
@@ -50,15 +52,17 @@ class Scene:
         self.clock = Clockwork(made.folder)
         self.sessions: dict[str, str] = {}
 
-    def start(self, name: str, script: str, project: str, **more: Any) -> str:
-        """As a program of that name: how it is made is nothing for a picture."""
-        program = self.engine.folder / "bin" / name.replace(":", "-")
+    def start(self, name: str, script: str, project: str, *, command: str = "", **more: Any) -> str:
+        """As `command`, or a program of that name: how it is made is nothing for a picture."""
+        called, *words = (command or name.replace(":", "-")).split()
+        program = self.engine.folder / "bin" / name.replace(":", "-") / called
+        program.parent.mkdir(parents=True)
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         environment = {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(self.engine.folder)}
         given: dict[str, Any] = {"idle_limit": "none", "max_age": "none", "rows": 30, "cols": 100, **more}
         folder = str(self.engine.folder / project)
-        made = self.engine.start(program.name, name=name, cwd=folder, environment=environment, **given)
+        made = self.engine.start(called, *words, name=name, cwd=folder, environment=environment, **given)
         self.sessions[name] = made["id"]
         return made["id"]
 
@@ -85,9 +89,8 @@ class Scene:
             operation,
             json.dumps(arguments),
         ]
-        self.start(
-            by, f"{shlex.join(words)}; {_TESTS}\n{_QUIET}", project, parent=self.sessions["harbour"], kind="subagent"
-        )
+        script = f"{shlex.join(words)} & {_PROGRESS}"
+        self.start(by, script, project, command="pytest tests/api", parent=self.sessions["harbour"], kind="subagent")
         assert wait_until(answer.exists, 60)
 
     def judged(self) -> bool:
@@ -99,9 +102,8 @@ class Scene:
 @contextmanager
 def played() -> Generator[Scene]:
     """The scene at its end; all of it is gone afterwards."""
-    with engine(LAMPLIGHTER_HTTP_PORT="0", LAMPLIGHTER_PATROL="1s", PYTHONPATH=FOLDER) as made:
+    with engine(LAMPLIGHTER_HTTP_PORT="0", LAMPLIGHTER_PATROL="1s", PYTHONPATH=FOLDER, TZ=zone()) as made:
         scene = Scene(made)
-        (made.folder / "bin").mkdir()
         for project in ("harbour", "handbook"):
             _repository(made.folder / project)
         scene.clock.jump(-_DAY)
@@ -112,25 +114,42 @@ def played() -> Generator[Scene]:
         yield scene
 
 
+def zone() -> str:
+    """Where it is five in the afternoon now: what lasted ten hours was one day there."""
+    ahead = 17 - time.gmtime().tm_hour
+    return f"Etc/GMT{(24 - ahead) if ahead > 14 else -ahead:+d}"  # by its name it counts westward
+
+
 def _orphans(scene: Scene) -> None:
     """What was started by a session that is gone."""
-    sprint = scene.start("sprint", _QUIET, "handbook", kind="subagent")
-    scene.start("link-check", "sleep 86400 & sleep 86400 & wait", "handbook", parent=sprint, kind="subagent")
-    scene.start("spelling", _QUIET, "handbook", parent=sprint, kind="subagent")
+    sprint = scene.start("sprint", _QUIET, "handbook", command="make handbook", kind="subagent")
+    scene.start(
+        "link-check",
+        "sleep 86400 & sleep 86400 & wait",
+        "handbook",
+        command="linkcheck --all docs",
+        parent=sprint,
+        kind="subagent",
+    )
+    scene.start("spelling", _QUIET, "handbook", command="codespell docs", parent=sprint, kind="subagent")
     scene.engine.call("kill_session", session=sprint, force=True, grace="0s", reason="it was done")
 
 
 def _night(scene: Scene) -> None:
-    scene.runs_through("nightly:backup", "echo 'backup: 1,204 files, 3.1 GB'", "harbour", 0.6, kind="cron")
-    scene.runs_through("nightly:links", "echo 'dead link: limits.md'; exit 1", "handbook", 0.4, kind="cron")
+    scene.runs_through(
+        "nightly:backup", "echo 'backup: 1,204 files, 3.1 GB'", "harbour", 0.6, command="backup --to vault", kind="cron"
+    )
+    scene.runs_through(
+        "nightly:links", "echo 'dead link: limits.md'; exit 1", "handbook", 0.4, command="linkcheck docs", kind="cron"
+    )
 
 
 def _morning(scene: Scene) -> None:
-    scene.start("harbour-design", _QUIET, "harbour", kind="main")
-    scene.start("spike", _QUIET, "harbour", label=["try"])
+    scene.start("harbour-design", _QUIET, "harbour", command="design docs/upload.md", kind="main")
+    scene.start("spike", _QUIET, "harbour", command="npm run spike", label=["try"])
     scene.clock.advance(1.5 * HOURS)
     scene.engine.call("kill_session", session=scene.sessions["spike"], force=True, grace="0s", reason="a dead end")
-    scene.start("style", _QUIET, "handbook")
+    scene.start("style", _QUIET, "handbook", command="vale docs")
     scene.clock.advance(1.5 * HOURS)
     scene.end(
         "harbour-design",
@@ -148,18 +167,30 @@ def _morning(scene: Scene) -> None:
 
 def _now(scene: Scene) -> None:
     _orphans(scene)
-    scene.start("harbour", f"{_TESTS}\n{_QUIET}", "harbour", kind="main", from_session=scene.sessions["harbour-design"])
-    scene.start("preview", _QUIET, "handbook", label=["server"], protect=True)
+    scene.start(
+        "harbour",
+        f"{_TESTS}\n{_QUIET}",
+        "harbour",
+        command="npm test -- --watch",
+        kind="main",
+        from_session=scene.sessions["harbour-design"],
+    )
+    scene.start("preview", _QUIET, "handbook", command="mkdocs serve", label=["server"], protect=True)
     scene.clock.advance(2 * HOURS)
     parent = {"parent": scene.sessions["harbour"], "kind": "subagent"}
-    scene.start("docs-review", _REVIEW, "harbour", **parent)
-    fixtures = scene.start("upload-client", f"{_TESTS}\n{_QUIET}", "harbour", **parent)
+    scene.start("docs-review", _REVIEW, "harbour", command="review docs", **parent)
+    fixtures = scene.start("upload-client", f"{_TESTS}\n{_QUIET}", "harbour", command="npm run dev", **parent)
     scene.start(
-        "slow-network-fixtures", "sleep 86400 & sleep 86400 & wait", "harbour", parent=fixtures, kind="subagent"
+        "slow-network-fixtures",
+        "sleep 86400 & sleep 86400 & wait",
+        "harbour",
+        command="make fixtures",
+        parent=fixtures,
+        kind="subagent",
     )
     scene.clock.advance(2.5 * HOURS)
-    scene.start("search-index", _BUSY, "handbook")
-    scene.start("deploy", _ASKS, "harbour", label=["staging"])
+    scene.start("search-index", _BUSY, "handbook", command="index --watch docs")
+    scene.start("deploy", _ASKS, "harbour", command="make deploy", label=["staging"])
     scene.clock.advance(0.9 * HOURS)
     scene.engine.call(
         "store_records",

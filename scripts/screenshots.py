@@ -48,7 +48,7 @@ def main() -> None:
     with scene.played() as played, chromium() as browser:
         visits = Visits(browser)
         for look, options in LOOKS.items():
-            visit = visits.log_in(played.engine, reduced_motion="reduce", **options)
+            visit = visits.log_in(played.engine, reduced_motion="reduce", timezone_id=scene.zone(), **options)
             for view in VIEWS:
                 if look in view.looks:
                     visit.page.goto(_address(visit.page.url, view.path, played.sessions))

@@ -28,6 +28,16 @@ def test_the_commands_are_documented_as_they_are() -> None:
     assert (ROOT / "docs/commands.md").read_text() == generate.manual()
 
 
+def test_every_picture_is_shown_and_every_one_shown_is_there() -> None:
+    made = {path.name for path in (ROOT / "docs/images").iterdir()}
+    shown = {
+        name: set(re.findall(r"images/([\w-]+\.png)", (ROOT / name).read_text()))
+        for name in ("README.md", "docs/page.md")
+    }
+    assert shown["docs/page.md"] == made
+    assert {"sessions-light.png", "session-dark.png"} <= shown["README.md"] <= made
+
+
 @pytest.mark.parametrize("setting", [field.name for field in fields(Settings) if field.name != "home"])
 def test_every_setting_is_documented_with_its_default(setting: str, tmp_path: Path) -> None:
     row = next(
