@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,20 @@ class Scene:
         self.clock.advance(hours * HOURS)
         gate.touch()
         self.engine.call("wait_session", session=identifier, until="ended", timeout="60s")
+        self._has_ended(name)
 
     def end(self, name: str, **words: Any) -> None:
         self.engine.call("end_session", session=self.sessions[name], grace="1s", **words)
+        self._has_ended(name)
+
+    def kill(self, name: str, reason: str) -> None:
+        self.engine.call("kill_session", session=self.sessions[name], force=True, grace="0s", reason=reason)
+        self._has_ended(name)
+
+    def _has_ended(self, name: str) -> None:
+        """When, by the scene's clock: those who held it go by the machine's."""
+        with closing(sqlite3.connect(self.engine.home.database, timeout=30)) as db, db:
+            db.execute("UPDATE sessions SET ended_at = ? WHERE id = ?", (self.clock.now(), self.sessions[name]))
 
     def request(self, by: str, project: str, operation: str, **arguments: Any) -> None:
         """A session asks for what it may not do, and waits."""
@@ -132,7 +144,7 @@ def _orphans(scene: Scene) -> None:
         kind="subagent",
     )
     scene.start("spelling", _QUIET, "handbook", command="codespell docs", parent=sprint, kind="subagent")
-    scene.engine.call("kill_session", session=sprint, force=True, grace="0s", reason="it was done")
+    scene.kill("sprint", reason="it was done")
 
 
 def _night(scene: Scene) -> None:
@@ -148,7 +160,7 @@ def _morning(scene: Scene) -> None:
     scene.start("harbour-design", _QUIET, "harbour", command="design docs/upload.md", kind="main")
     scene.start("spike", _QUIET, "harbour", command="npm run spike", label=["try"])
     scene.clock.advance(1.5 * HOURS)
-    scene.engine.call("kill_session", session=scene.sessions["spike"], force=True, grace="0s", reason="a dead end")
+    scene.kill("spike", reason="a dead end")
     scene.start("style", _QUIET, "handbook", command="vale docs")
     scene.clock.advance(1.5 * HOURS)
     scene.end(
@@ -206,9 +218,9 @@ def _now(scene: Scene) -> None:
         ],
         folder=str(scene.engine.folder / "handbook"),
     )
-    scene.clock.advance(0.1 * HOURS)  # now it is as late as it is
-    # Last: what is asked for is forgotten after ten minutes.
+    # Near the end: what is asked for is forgotten after ten minutes.
     scene.request("api-tests", "harbour", "end_session", session=scene.sessions["preview"], reason="it holds port 8080")
+    scene.clock.advance(0.1 * HOURS)  # now it is as late as it is
 
 
 def _repository(folder: Path) -> None:

@@ -43,6 +43,10 @@ class Clockwork:
         self._file = home / "clock"
         self._added = [0.0, 0.0, 0.0]
 
+    def now(self) -> float:
+        """The wall clock, as the daemon sees it."""
+        return time.time() + self._added[0]
+
     def advance(self, seconds: float) -> None:
         """Time passes."""
         self._move(seconds, seconds, seconds)
