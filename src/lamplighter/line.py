@@ -65,6 +65,12 @@ class Line:
     async def type(self, data: bytes, by: str, key: str) -> dict[str, Any]:
         """Have the shim type this; answered when the session has taken it."""
         answer, _ = await self.ask("input", data=base64.b64encode(data).decode(), by=by, id=key)
+        if answer.get("unsure"):
+            raise UnavailableError(
+                Code.OUTCOME_UNKNOWN,
+                f"whether this was typed is not known: {self.what} was lost just then",
+                "look at the screen with lamp read, and send it again with a new key if it is not there",
+            )
         return answer
 
     def tell(self, operation: str, **fields: Any) -> None:

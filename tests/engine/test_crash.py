@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import uuid
+from contextlib import closing
 
 import pytest
 
-from lamplighter.errors import LampError
+from lamplighter.errors import Code, LampError
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mortality import deaths
@@ -149,6 +151,29 @@ def test_a_killed_shim_loses_no_output_and_no_exit(lit: Engine) -> None:
     lines = [line for line in text.splitlines() if line.startswith("line")]
     assert lines == [f"line {number}" for number in range(1, 20001)]
     assert "bye now" in text
+
+
+@pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
+def test_what_a_lost_shim_was_given_is_not_typed_again(lit: Engine, headless: bool) -> None:
+    """Asked again with the same key, whoever is in its place says that it is not known; a new key is typed."""
+    session = lit.start("sh", "-c", "while read x; do echo got $x; done", headless=headless)["id"]
+    lit.call("send_input", key="first", session=session, text="one")
+    lit.call("wait_session", session=session, until="text=got one", timeout="60s")
+    lit.kill(lit.shim(session))
+    assert wait_until(lambda: lit.show(session)["holder_lost"])
+    lit.kill(lit.daemon())
+    with closing(sqlite3.connect(lit.home.database, timeout=30)) as db, db:  # as if it had died before the answer came
+        db.execute("UPDATE calls SET state = 'claimed', result = NULL WHERE key = 'first'")
+    with pytest.raises(LampError, match="whether this was typed is not known") as caught:
+        lit.call("send_input", key="first", session=session, text="one")
+    assert caught.value.code is Code.OUTCOME_UNKNOWN
+    for _ in range(2):
+        lit.call("send_input", key="second", session=session, text="two")
+    lit.call("send_input", session=session, text="three")
+    lit.call("wait_session", session=session, until="text=got three", timeout="60s")
+    assert [line for line in lit.output(session).split("\n") if line.startswith("got")] == [
+        f"got {word}" + ("" if headless else "\r") for word in ("one", "two", "three")
+    ]
 
 
 def test_shim_and_keeper_both_killed(lit: Engine, mark: str) -> None:

@@ -4,11 +4,14 @@ does not know with UNSUPPORTED. Standard library only."""
 from __future__ import annotations
 
 import binascii
+import contextlib
 import os
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.pane import measure
-from lamplighter.holder.wire import INPUT, JSON, Channel, parse_json
+from lamplighter.holder.segments import INPUT as NOTED_INPUT
+from lamplighter.holder.segments import blocks, segments
+from lamplighter.holder.wire import INPUT, JSON, Channel, WireError, parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +25,12 @@ _INPUT_QUEUE = 1 << 20
 
 
 class Orders:
+    """`_begun`: what a lost shim, in whose place this one is, was given to type. It wrote that down before it typed, so whether
+    it did is not known."""
+
     def __init__(self, shim: Shim) -> None:
         self.shim = shim
+        self._begun: set[str] = _noted_inputs(shim.spec["folder"]) if shim.tree.adopted else set()
 
     # -- of the daemon and the keeper
 
@@ -53,11 +60,12 @@ class Orders:
             self.shim.send(channel, {"n": request["n"], "error": {"code": code, "message": message}})
 
     def _do_input(self, channel: Channel, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Typed once, however often it is asked for with the same id. Answered when the session has taken all of it."""
+        """Typed once, however often it is asked for with the same id. Answered when the session has taken all of it; `unsure`
+        when a shim that was lost has begun with it."""
         data, identifier = binascii.a2b_base64(request["data"]), str(request["id"])
         shim = self.shim
-        if identifier and identifier in shim.inputs:
-            return {"cursor": shim.log.offset, "repeated": True}
+        if identifier and (identifier in shim.inputs or identifier in self._begun):
+            return {"cursor": shim.log.offset, "repeated": True, "unsure": identifier not in shim.inputs}
         if shim.streams.input is None:
             self._refuse(channel, request, "ENDED", "the session does not read input any more")
             return None
@@ -72,7 +80,7 @@ class Orders:
         that it was comes after it."""
         shim, identifier = self.shim, str(request["id"])
         cursor = shim.log.offset
-        if identifier and identifier in shim.inputs:
+        if identifier and (identifier in shim.inputs or identifier in self._begun):
             return {"cursor": cursor, "repeated": True, "typed": identifier in shim.typed}
         shim.note_input(int(request["size"]), str(request["by"]), identifier)
         return {"cursor": cursor}
@@ -176,3 +184,15 @@ class Orders:
 def _nobody(taken: bool) -> None:
     """Whoever types at a terminal waits for no answer."""
     del taken
+
+
+def _noted_inputs(folder: str) -> set[str]:
+    """The ids of what was to be typed, as far back as somebody may still ask for it again. A log that cannot be read must not
+    keep a session from being held: then none is known."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError, WireError):
+        for segment in segments(folder)[-2:]:
+            for block, entries, _ in blocks(folder, segment):
+                notes = (block[begin:end] for kind, _, _, _, begin, end in entries if kind == NOTED_INPUT)
+                found.update(str(parse_json(note).get("id")) for note in notes)
+    return found
