@@ -5,11 +5,11 @@ Knows the commands and their order; knows nothing of how the environment was mad
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from xml.etree import ElementTree
 
 from scripts import detachment, environment, outsiders, programs
 
@@ -35,11 +35,11 @@ SHAPING = (
     Stage("ruff format", ("ruff", "format")),
     Stage("biome", ("biome", "check", "--error-on-warnings", "--write")),
 )
+SAID = ".pytest_cache/said.xml"  # what came of each case
 # Twice the cores that are usual: half of the time a test waits for something to happen.
-TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-clear"), live=True)
+TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-clear", f"--junit-xml={SAID}"), live=True)
 # A few cases that fail among thousands of others on a busy machine are asked once more, one after another: see _again.
-AGAIN = Stage("pytest again", ("pytest", "--last-failed", "--last-failed-no-failures", "none"), live=True)
-FAILED = environment.ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+AGAIN = Stage("pytest again", ("pytest", "--last-failed", f"--junit-xml={SAID}"), live=True)
 _MOST_AGAIN = 3
 _SOME_FAILED = 1  # pytest's: it ran to its end
 
@@ -89,9 +89,24 @@ def check(stages: tuple[Stage, ...]) -> int:
 
 
 def _again() -> list[str]:
-    """The cases that failed, if they are few and pass one after another; else none. What they said the first time is above."""
-    cases = sorted(json.loads(FAILED.read_text())) if FAILED.exists() else []
-    return cases if 0 < len(cases) <= _MOST_AGAIN and _run(AGAIN) == 0 else []
+    """The cases that failed, if they are few and pass one after another; else none. What they said the first time is above. An
+    error beside a case (of a fixture, a worker that crashed) is not asked again: it is told of one that may not be to blame."""
+    first = _came_of_it()
+    failed = sorted(name for name, came in first.items() if came == "failure")
+    if not 0 < len(failed) <= _MOST_AGAIN or "error" in first.values() or _run(AGAIN):
+        return []
+    second = _came_of_it()
+    return failed if all(second.get(name) == "passed" for name in failed) else []
+
+
+def _came_of_it() -> dict[str, str]:
+    """Of each case: passed, failure, error or skipped."""
+    found: dict[str, str] = {}
+    for case in ElementTree.parse(environment.ROOT / SAID).iter("testcase"):
+        came = next((child.tag for child in case if child.tag in ("error", "failure", "skipped")), "passed")
+        name = f"{case.get('classname')}::{case.get('name')}"
+        found[name] = "error" if "error" in (came, found.get(name)) else came
+    return found
 
 
 def _run(stage: Stage) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["lamplighter.testing.fixtures", "lamplighter.testing.browser"]
@@ -12,4 +13,8 @@ pytest_plugins = ["lamplighter.testing.fixtures", "lamplighter.testing.browser"]
 settings.register_profile("lamplighter", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # ./test tries the same examples each time; new ones come with the seeds of make test-deep.
 settings.register_profile("same", settings.get_profile("lamplighter"), derandomize=True)
-settings.load_profile("lamplighter" if os.environ.get("LAMPLIGHTER_TEST_SEED") else "same")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seeded = os.environ.get("LAMPLIGHTER_TEST_SEED") or config.getoption("--hypothesis-seed", None)
+    settings.load_profile("lamplighter" if seeded else "same")

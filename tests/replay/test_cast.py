@@ -151,6 +151,32 @@ def test_a_log_from_within_a_character(folder: str) -> None:
     assert played(folder, since=4)[1] == [[0.0, "o", "\r\nrest\r\n"], [2.0, "o", "end\r\n"]]
 
 
+def test_a_log_from_within_a_character_that_was_cut(folder: str) -> None:
+    writer = LogWriter(folder)
+    for byte in "a\U0001f600b".encode():
+        writer.append_output(bytes([byte]), STDOUT, 1)
+        writer.append_output(b"-", STDERR, 1)
+    for since in range(3, 10):
+        assert "".join(event[2] for event in played(folder, since=since)[1]).replace("-", "") == "b"
+
+
+def test_a_recording_from_before_the_first_keyframe_is_set_right_by_it(folder: str) -> None:
+    """All before was rotated away, and with it that it is on the alternate screen."""
+    writer = terminal_log(folder, limit=4096, segment=1024)
+    writer.append_output(b"\x1b[?1049htop line", STDOUT, 1001)
+    screen = Screen(folder)
+    while segments(folder)[0].start == 0:
+        if writer.append_output(b"\x1b[7m" * 20, STDOUT, 1002):
+            screen.advance_to(writer.offset)
+            keyframes.write(folder, screen.keyframe())
+    first = segments(folder)[0].start
+    assert keyframes.first(folder, first) is not None
+    for since in (first, first + 1, first + 50):
+        shown = Emulator(24, 80)
+        shown.feed("".join(event[2] for event in played(folder, since=since)[1] if event[1] == "o").encode())
+        assert (shown.plain(0, 0), shown.alternate) == (["top line"], True), since
+
+
 def test_a_recording_from_before_what_is_kept_is_all_that_is_kept(folder: str) -> None:
     writer = terminal_log(folder, limit=4096, segment=1024)
     while segments(folder)[0].start == 0:

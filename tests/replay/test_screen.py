@@ -72,6 +72,9 @@ CAPTURES = {
     "kitty keys": b"\x1b[>3u\x1b[?1049h\x1b[>1uabc",
     "colours": b"\x1b[38;2;1;2;3;48;5;200;4:3;58;5;9mx\x1b[m\x1b]4;1;#123456\x07\x1b]11;#010203\x07\x1b[44m\x1b[K",
     "tabs": b"\x1b[3g\x1b[5G\x1bH\r\tx",
+    "gaps": b"\x1b[41mERR\x1b[0m\tmsg\r\n\x1b[4mu\x1b[m\x1b[6Gv\r\n\x1b[41m\x1b[3X\x1b[m\x1b[6Gz\r\n\x1b[7mr\x1b[m\x1b[9Gs",
+    "filled beside clusters": "\x1b[44m\x1b[2K hi \u26a0\ufe0f\x1b[m\r\ne\u0301\x1b[41m\x1b[K".encode()
+    + "\r\n\x1b[42m\x1b[K\x1b[m\x1b[5Ge\u0301".encode(),
     "filled": b"\x1b[44m\x1b[2J\x1b[3;5H\x1b[48;2;9;8;7m\x1b[K\x1b[m\x1b[4;1H\x1b[K\x1b[4;7H\x1b[41m\x1b[3X"
     b"\x1b[5;1Hx\x1b[46m\x1b[K",
 }
@@ -85,7 +88,7 @@ def state(terminal: Emulator) -> dict[str, Any]:
         "text": terminal.plain(first, terminal.total - 1),
         # A blank that was written and a cell never written look the same.
         "styles": [terminal.painted(row, 0, terminal.cols - 1).rstrip(b" ") for row in seen],
-        "fills": [fills(terminal, row) for row in seen if not terminal.plain(row, row)[0]],
+        "looks": [look(terminal, row) for row in seen],
         "cursor": (terminal.cursor, terminal.wrap_pending, twin.cursor_shape()),
         "pen": re.sub(rb"\x1b[()*+]B", b"", terminal.pen()),  # ASCII by name is ASCII
         "alternate": terminal.alternate,
@@ -102,10 +105,18 @@ def state(terminal: Emulator) -> dict[str, Any]:
     }
 
 
-def fills(terminal: Emulator, row: int) -> list[tuple[bytes, int]]:
-    """The colours of a row without text, each with its first column."""
-    colours = [terminal.filled(row, col) for col in range(terminal.cols)]
-    return [(colour, col) for col, colour in enumerate(colours) if colour and (not col or colours[col - 1] != colour)]
+def look(terminal: Emulator, row: int) -> list[tuple[Any, ...]]:
+    """Each cell as it is seen: of a blank only what shows without a letter, however it came about."""
+    seen: list[tuple[Any, ...]] = []
+    for col, fill in enumerate(terminal.fills(row)):
+        points, style = terminal.cell(row, col).codepoints, terminal._terminal.style(col, row, "screen")
+        if points in ((), (32,)):
+            style = {name: style[name] for name in ("inverse", "underline", "strikethrough", "overline", "bg")}
+        if fill:
+            palette, rgb = re.fullmatch(rb"\x1b\[48;(?:5;(\d+)|2;([\d;]+))m", fill).groups()  # pyright: ignore
+            style["bg"] = ("palette", int(palette)) if palette else ("rgb", tuple(map(int, rgb.split(b";"))))
+        seen.append(tuple(style.items()))
+    return seen
 
 
 def terminal_of(data: bytes, rows: int = ROWS, cols: int = COLS) -> Emulator:
@@ -341,9 +352,11 @@ sessions = (
 @settings(max_examples=150, deadline=None)
 @given(sessions)
 @example(b"\x1b[?1049h\x1b[?1049l")
+@example(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n\x1b[2J\x1b[H\x1b[41m" + b"x" * 30 + b"\x1b[m")
 def test_anything_written_out_is_the_same(data: bytes) -> None:
     terminal = terminal_of(data)
-    assert state(terminal_of(written(terminal))) == state(terminal)
+    for history in (0, 20):
+        assert state(terminal_of(written(terminal, history))) == state(terminal)
 
 
 @settings(max_examples=150, deadline=None)

@@ -28,8 +28,7 @@ sys.path.insert(0, {root!r})
 from scripts import checks
 checks.environment.ROOT = pathlib.Path.cwd()
 checks.environment.tool = lambda name: str(pathlib.Path(sys.executable).with_name(name))
-checks.FAILED = pathlib.Path.cwd() / checks.FAILED.relative_to({root!r})
-checks.TESTS = checks.Stage("pytest", ("pytest", "--cache-clear"), live=True)
+checks.TESTS = checks.Stage("pytest", ("pytest", "--cache-clear", f"--junit-xml={{checks.SAID}}"), live=True)
 sys.exit(checks.check((checks.TESTS,)))
 """
 
@@ -46,7 +45,7 @@ def check(folder: Path, cases: str) -> subprocess.CompletedProcess[str]:
     ("times", "said", "status"),
     [
         ([0, 0], "All good.", 0),
-        ([0, 1, 1], "UNSTEADY: test_some.py::test_case[1", 0),
+        ([0, 1, 1], "UNSTEADY: test_some::test_case[1", 0),
         ([0, 9], "Failed: pytest", 1),
         ([1, 1, 1, 1], "Failed: pytest", 1),
     ],
@@ -57,6 +56,38 @@ def test_what_fails_once(tmp_path: Path, times: list[int], said: str, status: in
     assert done.returncode == status, done.stdout
     assert said in done.stdout
     assert ("UNSTEADY" in done.stdout) == (said != "All good." and status == 0)
+
+
+FIXTURE = """
+import pathlib, pytest
+
+@pytest.fixture(scope="module")
+def checked():
+    yield
+    assert not pathlib.Path("left").exists()
+
+def test_that_leaves_something(checked):
+    pathlib.Path("left").touch()
+
+def test_that_is_not_to_blame(checked):
+    pass
+"""
+SKIPS = """
+import pathlib, pytest
+
+def test_case():
+    if pathlib.Path("seen").exists():
+        pytest.skip("not today")
+    pathlib.Path("seen").touch()
+    assert False
+"""
+
+
+@pytest.mark.parametrize("cases", [FIXTURE, SKIPS], ids=["a fixture complains", "skipped the second time"])
+def test_what_does_not_count_as_passed(tmp_path: Path, cases: str) -> None:
+    done = check(tmp_path, cases)
+    assert done.returncode == 1, done.stdout
+    assert "UNSTEADY" not in done.stdout
 
 
 def test_tests_that_cannot_run_are_not_asked_again(tmp_path: Path) -> None:

@@ -70,8 +70,12 @@ class Dying:
         if self.phase == "ended":
             return
         due = self.next_look is not None and now >= self.next_look
+        if self.phase == "running" and self._empty_looks and not due:
+            return
         if self.phase == "running" and not self._gone(due=True):
-            if self.keep_children:
+            if self._empty_looks:
+                pass  # nobody at one look: the next, just after it, decides
+            elif self.keep_children:
                 self.phase = "leftovers"
                 self.next_look = now + _RETRY_SECONDS if self.adopted else None
             else:

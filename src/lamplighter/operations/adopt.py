@@ -18,7 +18,7 @@ class AdoptSession(Request):
     start: int | None = Field(
         default=None,
         ge=0,
-        description="with a pid: its start time as scan shows it; refused when the pid is another process's by now",
+        description="with a pid: its start time, as scan --json shows it; refused when the pid is another process's by now",
     )
     name: str | None = Field(
         default=None, description="what to call it; by default what tmux, or its program, is called"

@@ -102,7 +102,7 @@ class Portrait:
             "predecessor": session.predecessor,
             **await self._legacy(session),
             "intent": _intent(session),
-            "survivors": lamp.certificate["survivors"] if lamp and lamp.certificate else [],
+            "survivors": _survivors(lamp.certificate if lamp else None),
             "ending": _ending(session),
             "folder": self.fleet.folder(session.id),
             "tmux": session.place or None,
@@ -219,6 +219,12 @@ def _intent(session: Session) -> dict[str, Any] | None:
         "at": moment(session.intent.at),
         "how": session.intent.how.value,
     }
+
+
+def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Those that live yet: a shim says who has survived, and not when one of several goes at last."""
+    found: list[dict[str, Any]] = certificate["survivors"] if certificate else []
+    return [each for each in found if proc.is_alive(each["pid"], each["start_ticks"])]
 
 
 def _ending(session: Session) -> EndingView | None:

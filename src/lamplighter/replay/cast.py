@@ -6,6 +6,7 @@ Knows frames and the recording's format. Needs a terminal only to begin in the m
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 from collections.abc import Iterator
 
@@ -35,7 +36,7 @@ def recording(folder: str, title: str | None = None, since: int = 0) -> Iterator
             keyframe = _screen_at(folder, since) if size else None
             size = (keyframe.rows, keyframe.cols) if keyframe else None
             started = next((frame.time for frame in reader.frames(since)), started)
-            frames = _continued(reader, since, keyframe, started or 0.0)
+            frames = _continued(folder, reader, since, keyframe, started or 0.0)
         rows, cols = size or _USUAL_SIZE
         header = {"version": 2, "width": cols, "height": rows, "timestamp": int(started or 0)}
         yield json.dumps(header | ({"title": title} if title else {}), ensure_ascii=False)
@@ -61,17 +62,24 @@ def _screen_at(folder: str, offset: int) -> Keyframe:
         return screen.keyframe()
 
 
-def _continued(reader: LogReader, since: int, keyframe: Keyframe | None, time: float) -> Iterator[Frame]:
+def _continued(folder: str, reader: LogReader, since: int, screen: Keyframe | None, time: float) -> Iterator[Frame]:
     """The frames from `since` on, after the screen that stands for all before them."""
+    if screen is None:
+        return _from_a_character(reader.frames(since))
     frames = reader.frames(since)
-    if keyframe is not None:
-        yield Frame(OUTPUT, NO_STREAM, since, time, _RESET + keyframe.vt)
-        yield from (frame for frame in frames if frame.kind != RESIZE or frame.offset > since)  # it has that size
-        return
+    rest = frames if screen.exact else _set_right(frames, keyframes.first(folder, since))
+    return itertools.chain([Frame(OUTPUT, NO_STREAM, since, time, _RESET + screen.vt)], rest)
+
+
+def _from_a_character(frames: Iterator[Frame]) -> Iterator[Frame]:
+    """Without what is left of a character that was cut, in either stream."""
+    most: dict[int, int] = {}
     for frame in frames:
-        if frame.kind == OUTPUT and frame.offset == since:
-            begun = frame.payload[:_LONGEST_REST].lstrip(_INSIDE_CHARACTERS)
-            frame = frame._replace(payload=begun + frame.payload[_LONGEST_REST:])
+        left = most.get(frame.stream, _LONGEST_REST) if frame.kind == OUTPUT else 0
+        if left:
+            begun, after = frame.payload[:left].lstrip(_INSIDE_CHARACTERS), frame.payload[left:]
+            most[frame.stream] = 0 if begun or after else left - len(frame.payload)
+            frame = frame._replace(payload=begun + after)
         yield frame
 
 
@@ -81,14 +89,34 @@ def _repaired(folder: str, reader: LogReader) -> Iterator[Frame]:
     for frame in reader.frames():
         if frame.kind == GAP and frame.offset == 0:
             keyframe = keyframes.first(folder, gap_said(frame.payload)[0])
-        if keyframe is not None and frame.kind == OUTPUT and frame.offset + len(frame.payload) > keyframe.offset:
-            before = max(0, keyframe.offset - frame.offset)
-            if before:
-                yield frame._replace(payload=frame.payload[:before])
-            yield Frame(OUTPUT, NO_STREAM, keyframe.offset, frame.time, _RESET + keyframe.vt)
-            frame = frame._replace(offset=frame.offset + before, payload=frame.payload[before:])
+        if keyframe is not None and _reaches(frame, keyframe):
+            yield from _with(keyframe, frame)
             keyframe = None
-        yield frame
+        else:
+            yield frame
+
+
+def _set_right(frames: Iterator[Frame], keyframe: Keyframe | None) -> Iterator[Frame]:
+    """With a keyframe in its place among them."""
+    for frame in frames:
+        if keyframe is not None and _reaches(frame, keyframe):
+            yield from _with(keyframe, frame)
+            keyframe = None
+        else:
+            yield frame
+
+
+def _reaches(frame: Frame, keyframe: Keyframe) -> bool:
+    return frame.kind == OUTPUT and frame.offset + len(frame.payload) > keyframe.offset
+
+
+def _with(keyframe: Keyframe, frame: Frame) -> Iterator[Frame]:
+    """A frame of output with the keyframe that falls into it, or before it."""
+    before = max(0, keyframe.offset - frame.offset)
+    if before:
+        yield frame._replace(payload=frame.payload[:before])
+    yield Frame(OUTPUT, NO_STREAM, keyframe.offset, frame.time, _RESET + keyframe.vt)
+    yield frame._replace(offset=frame.offset + before, payload=frame.payload[before:])
 
 
 class _Events:

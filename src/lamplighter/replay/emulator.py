@@ -55,6 +55,7 @@ class Emulator:
         self._g = library()
         made = _native is None
         self._terminal = self._g.terminal(cols, rows, scrollback) if made else _adopted(self._g, _native)
+        self._fills: dict[int, bytes | None] = {}
         self._set("CONTINUATION_MAX_BYTES", "size_t*", _UNFINISHED)
         # Output is not to be trusted with memory for pictures that nobody will see.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
@@ -222,23 +223,36 @@ class Emulator:
             return Cell((), int(wide[0]))
         return Cell(tuple(points[0 : count[0]]), int(wide[0]))
 
-    def filled(self, row: int, col: int) -> bytes:
-        """The colour, as a sequence, of a cell that was erased while it was in use and has nothing else; b"" of any other."""
-        g, value = self._g, self._g.ffi.new("GhosttyCell*")
-        check(g.lib.ghostty_grid_ref_cell(self._terminal.ref(col, row, "screen"), value), "read a cell")
-        if not value[0]:
-            return b""  # never written to
-        tag = g.ffi.new("GhosttyCellContentTag*")
-        check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_CONTENT_TAG, tag), "read what is in a cell")
-        if tag[0] == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
-            index = g.ffi.new("uint8_t*")
-            check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_COLOR_PALETTE, index), "read a colour")
-            return b"\x1b[48;5;%dm" % index[0]
-        if tag[0] == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
-            colour = g.ffi.new("GhosttyColorRgb*")
-            check(g.lib.ghostty_cell_get(value[0], g.lib.GHOSTTY_CELL_DATA_COLOR_RGB, colour), "read a colour")
+    def fills(self, row: int) -> list[bytes | None]:
+        """Of each cell: None where text was written, else the colour that it was erased in, as a sequence; b"" for none."""
+        g, ref, value = self._g, self._terminal.ref(0, row, "screen"), self._g.ffi.new("GhosttyCell*")
+        read, found, known = g.lib.ghostty_grid_ref_cell, list[bytes | None](), self._fills
+        for col in range(self.cols):
+            ref.x = col
+            check(read(ref, value), "read a cell")
+            raw = value[0]
+            if raw not in known:
+                known[raw] = self._fill(raw)
+            found.append(known[raw])
+        return found
+
+    def _fill(self, raw: int) -> bytes | None:
+        g = self._g
+
+        def ask(key: str, kind: str) -> Any:
+            out = g.ffi.new(kind)
+            check(
+                g.lib.ghostty_cell_get(raw, getattr(g.lib, f"GHOSTTY_CELL_DATA_{key}"), out), "read what is in a cell"
+            )
+            return out
+
+        tag = ask("CONTENT_TAG", "GhosttyCellContentTag*")[0]
+        if tag == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
+            return b"\x1b[48;5;%dm" % ask("COLOR_PALETTE", "uint8_t*")[0]
+        if tag == g.lib.GHOSTTY_CELL_CONTENT_BG_COLOR_RGB:
+            colour = ask("COLOR_RGB", "GhosttyColorRgb*")
             return b"\x1b[48;2;%d;%d;%dm" % (colour.r, colour.g, colour.b)
-        return b""
+        return None if raw else b""
 
     def width(self, codepoint: int) -> int:
         return int(self._g.lib.ghostty_unicode_codepoint_width(codepoint))

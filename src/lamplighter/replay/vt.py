@@ -109,14 +109,10 @@ def _content(terminal: Emulator, history: int) -> bytes:
     lines: list[bytes] = []
     row = first
     while row < total:
-        last, wraps = row, terminal.flags(row)
-        if wraps[1]:
-            lines.append(_clusters(terminal, row))
-        else:
-            while wraps[0] and last + 1 < total and _continues(terminal, last + 1):
-                last += 1
-                wraps = terminal.flags(last)
-            lines.append(_line(terminal, row, last))
+        last = row
+        while terminal.flags(last)[0] and last + 1 < total and _continues(terminal, last + 1):
+            last += 1
+        lines.append(_line(terminal, row, last))
         row = last + 1
     while lines and not lines[-1] and not scrolled:
         lines.pop()
@@ -124,36 +120,40 @@ def _content(terminal: Emulator, history: int) -> bytes:
 
 
 def _continues(terminal: Emulator, row: int) -> bool:
-    """Whether a row can be written as the rest of the one before: it has something to write, and no clusters. Where that one
-    has left its last cell to a wide character, the row must begin with one: a narrow one would go there."""
-    first, left = terminal.cell(row, 0), terminal.cell(row - 1, terminal.cols - 1).wide == 3
-    return not terminal.flags(row)[1] and bool(first.codepoints) and (first.wide == 1 or not left)
+    """Whether a row can be written as the rest of the one before: that one is written to its end, this one has something to
+    write, and neither has clusters. Where a cell was left to a wide character, the row must begin with one: a narrow one would
+    go there."""
+    first, end = terminal.cell(row, 0), terminal.cell(row - 1, terminal.cols - 1)
+    if not first.codepoints or terminal.flags(row)[1] or terminal.flags(row - 1)[1]:
+        return False
+    return first.wide == 1 if end.wide == 3 else bool(end.codepoints) or end.wide == 2
 
 
 def _line(terminal: Emulator, row: int, last: int) -> bytes:
-    """The rows that are one line. What was only filled with a colour up to its end is filled again, and not written as blanks,
-    which would reflow; in a row without any text the library leaves it out."""
-    cols = terminal.cols
-    text = terminal.painted(row, 0, cols - 1, last)
-    begin = cols if text else 0
-    while begin and terminal.filled(last, begin - 1):
-        begin -= 1
-    if begin == cols:
+    """The rows that are one line."""
+    if terminal.flags(row)[1]:
+        return _clusters(terminal, row)
+    text = terminal.painted(row, 0, terminal.cols - 1, last)
+    # Most lines are in one style, and the library writes them as they are.
+    if text and b"\x1b" not in text:
         return text
-    fills = _fills([terminal.filled(last, col) for col in range(begin, cols)], begin)
-    head = terminal.painted(row, 0, begin - 1, last) if begin else b""
-    return head + fills
+    return b"".join(_cells(terminal, each, 0, terminal.cols, again=each > row) for each in range(row, last + 1))
 
 
-def _fills(colours: list[bytes], begin: int) -> bytes:
-    """Runs of cells in a colour, from column `begin` on; nothing where there is none."""
+def _cells(terminal: Emulator, row: int, begin: int, end: int, *, again: bool = False) -> bytes:
+    """The cells from `begin` up to `end`. What was filled with a colour is filled again, not written: blanks would reflow. The
+    library gives blanks that nobody wrote the style before them, and leaves out all that is filled where there is no text.
+    `again`: the row came by a wrap, which may have filled it."""
     out: list[bytes] = []
-    for colour, run in itertools.groupby(colours):
-        length = len(list(run))
-        if colour:
-            out.append(b"\x1b[%dG%s\x1b[%dX" % (begin + 1, colour, length))
-        begin += length
-    return b"".join([*out, b"\x1b[m"]) if out else b""
+    at = begin
+    for fill, cells in itertools.groupby(terminal.fills(row)[begin:end]):
+        length = len(list(cells))
+        if fill is None:
+            out += [b"\x1b[%dG" % (at + 1) if at > begin or begin else b"", terminal.painted(row, at, at + length - 1)]
+        elif fill or again:
+            out.append(b"\x1b[%dG\x1b[m%s\x1b[%dX\x1b[m" % (at + 1, fill, length))
+        at += length
+    return b"".join(out)
 
 
 def _clusters(terminal: Emulator, row: int) -> bytes:
@@ -164,14 +164,9 @@ def _clusters(terminal: Emulator, row: int) -> bytes:
         cell = terminal.cell(row, col)
         if len(cell.codepoints) < 2:
             continue
-        if begin < col:
-            out += [b"\x1b[%dG" % (begin + 1), terminal.painted(row, begin, col - 1)]
-        out += [b"\x1b[%dG" % (col + 1), _cluster(terminal, row, col)]
+        out += [_cells(terminal, row, begin, col), b"\x1b[%dG" % (col + 1), _cluster(terminal, row, col)]
         begin = col + (2 if cell.wide == 1 else 1)
-    if begin < cols:
-        rest = terminal.painted(row, begin, cols - 1)
-        out += [b"\x1b[%dG" % (begin + 1), rest] if rest else []
-    return b"".join(out)
+    return b"".join([*out, _cells(terminal, row, begin, cols)])
 
 
 def _cluster(terminal: Emulator, row: int, col: int) -> bytes:

@@ -88,9 +88,10 @@ def mark() -> Iterator[str]:
 
 
 @pytest.fixture
-def chance() -> random.Random:
-    """Random numbers that can be had again: the seed is LAMPLIGHTER_TEST_SEED, and pytest shows it when the test fails."""
-    seed = os.environ.get("LAMPLIGHTER_TEST_SEED") or str(random.randrange(1 << 32))
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers that can be had again: the seed is LAMPLIGHTER_TEST_SEED, else the same each time for a case. It is shown
+    when the test fails."""
+    seed = os.environ.get("LAMPLIGHTER_TEST_SEED") or request.node.name
     print(f"LAMPLIGHTER_TEST_SEED={seed}")
     return random.Random(seed)
 

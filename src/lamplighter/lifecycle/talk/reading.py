@@ -82,14 +82,13 @@ class Reading:
         return await asyncio.to_thread(_typed_at, self.fleet.folder(session.id), key)
 
     async def cast(self, session: Session, since: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """A recording from an offset on, in pages. The first says how much of it rotation took."""
+        """A recording from an offset on, in pages. The last says how much of it rotation took."""
         folder = self.fleet.folder(session.id)
         lost = max(0, await asyncio.to_thread(log_start, folder) - since)
         lines = cast.recording(folder, session.name, since)
         while text := await asyncio.to_thread(_some, lines):
-            yield {"id": session.id, "mode": "cast", "text": text, "cursor": 0, "more": True, "lost": lost}
-            lost = 0
-        yield {"id": session.id, "mode": "cast", "text": "", "cursor": 0, "more": False, "lost": 0}
+            yield {"id": session.id, "mode": "cast", "text": text, "cursor": 0, "more": True, "lost": 0}
+        yield {"id": session.id, "mode": "cast", "text": "", "cursor": 0, "more": False, "lost": lost}
 
     # -- screens
 

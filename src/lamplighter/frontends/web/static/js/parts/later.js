@@ -14,7 +14,7 @@ export function later(load) {
   let loading = null;
   const bring = () =>
     (loading ??= load().then(
-      (View) => (found.value = View),
+      (View) => (settled(), (found.value = View)),
       () => ((loading = null), (failed.value = true)),
     ));
   function Later(props) {
@@ -28,8 +28,15 @@ export function later(load) {
 }
 
 // The daemon was away just then. A browser remembers for as long as the page is open what it could not fetch, so the page is
-// loaded anew once the daemon is there; not again and again where that does not help.
+// loaded anew once the daemon is there; where that does not help, again and again, but less and less often.
 function reloadSoon() {
-  const timer = setTimeout(() => location.reload(), Math.max(0, REST_MS - performance.now()));
+  const times = history.state?.reloads ?? 0;
+  const reload = () => {
+    history.replaceState({ ...history.state, reloads: times + 1 }, "");
+    location.reload();
+  };
+  const timer = setTimeout(reload, Math.max(0, REST_MS * 2 ** Math.min(times, 6) - performance.now()));
   return () => clearTimeout(timer);
 }
+
+const settled = () => history.state?.reloads && history.replaceState({ ...history.state, reloads: 0 }, "");
