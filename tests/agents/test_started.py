@@ -125,9 +125,8 @@ def test_on_a_terminal_with_what_was_handed_over(stage: Stage) -> None:
     (said,) = stage.model.said
     assert "the third lamp is out" in said
     assert said.endswith(ODD)
-    stage.kill(started["id"])
-    found = stage.lit.show(started["id"])
-    assert found["state"] == "ended"
+    # Not killed: Claude Code that was, just after its start, may not start again as it should.
+    assert stage.lit.call("end_session", session=started["id"])["state"] == "ended"
     if stage.agent.name == "opencode":  # which is told nothing then; that it is the same conversation can be seen
         again = stage.start(resume=started["id"])
         stage.on_screen("reply-1", again["id"])
