@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -174,6 +175,20 @@ def test_what_a_lost_shim_was_given_is_not_typed_again(lit: Engine, headless: bo
     assert [line for line in lit.output(session).split("\n") if line.startswith("got")] == [
         f"got {word}" + ("" if headless else "\r") for word in ("one", "two", "three")
     ]
+
+
+def test_a_send_whose_shim_is_lost_before_it_looks_goes_to_the_next(lit: Engine) -> None:
+    session = lit.start("sh", "-c", "while read x; do echo got $x; done", headless=True)["id"]
+    shim = lit.shim(session)
+    os.kill(shim[0], signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(lit.home.database, timeout=30)) as db:
+        sent = pool.submit(lit.call, "send_input", key="sent", session=session, text="one")
+        assert wait_until(lambda: db.execute("SELECT 1 FROM calls WHERE key = 'sent'").fetchone())
+        lit.call("get_status")
+        lit.kill(shim)
+        assert sent.result(60)["size"] == 4
+    lit.call("wait_session", session=session, until="text=got one", timeout="60s")
+    assert lit.output(session) == "got one\n"
 
 
 def test_shim_and_keeper_both_killed(lit: Engine, mark: str) -> None:

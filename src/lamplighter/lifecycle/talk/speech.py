@@ -25,7 +25,7 @@ from lamplighter.lifecycle.talk.reading import Reading
 from lamplighter.lifecycle.talk.screens import Screens
 from lamplighter.lifecycle.talk.submission import Submission
 from lamplighter.lifecycle.tmux.panes import Panes
-from lamplighter.line import Line, RefusedError
+from lamplighter.line import BrokenError, Line, RefusedError
 
 if TYPE_CHECKING:
     from lamplighter.lifecycle.acp.talks import Talks
@@ -99,10 +99,24 @@ class Speech:
         if session.traced:
             await self.foreign.type(session, data, key, before=before)
             return {"cursor": 0}
-        line = await self._line(lamp)
         try:
-            typing = driver_for(session.driver).type(line, lamp.session.place, data, by.name, key)
-            answer = await asyncio.wait_for(typing, _INPUT_SECONDS)
+            answer = await self._ask_to_type(lamp, data, by, key)
+        except BrokenError:
+            if not key:
+                raise
+            answer = await self._ask_again_to_type(lamp, data, by, key)
+        cursor = answer["cursor"]
+        if answer.get("repeated"):
+            # It was typed before the daemon was lost, and what came of it is behind where the output stands now.
+            typed = await self.reading.typed_at(session, key)
+            cursor = cursor if typed is None else typed
+        return {**answer, "cursor": cursor}
+
+    async def _ask_to_type(self, lamp: Lamp, data: bytes, by: Caller, key: str) -> dict[str, Any]:
+        session, line = lamp.session, await self._line(lamp)
+        try:
+            typing = driver_for(session.driver).type(line, session.place, data, by.name, key)
+            return await asyncio.wait_for(typing, _INPUT_SECONDS)
         except TimeoutError:
             raise DeadlineError(
                 Code.TIMEOUT,
@@ -111,12 +125,17 @@ class Speech:
             ) from None
         except RefusedError as error:
             raise _refused(session, error) from None
-        cursor = answer["cursor"]
-        if answer.get("repeated"):
-            # It was typed before the daemon was lost, and what came of it is behind where the output stands now.
-            typed = await self.reading.typed_at(session, key)
-            cursor = cursor if typed is None else typed
-        return {**answer, "cursor": cursor}
+
+    async def _ask_again_to_type(self, lamp: Lamp, data: bytes, by: Caller, key: str) -> dict[str, Any]:
+        """The line broke before the answer came. The shim knows by the key what it was given, and who comes in its place knows by
+        the log; so does whoever asks after the end."""
+        try:
+            return await self._ask_to_type(lamp, data, by, key)
+        except ConflictError:
+            cursor = await self.reading.typed_at(lamp.session, key)
+            if cursor is None:
+                raise
+            return {"cursor": cursor}
 
     async def feed(self, session: Session, text: str | None, by: Caller, key: str) -> None:
         """All that a headless session is ever to read, or nothing, and the end of its input; once, however often with the same
