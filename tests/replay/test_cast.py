@@ -47,6 +47,18 @@ def terminal_log(folder: str, **limits: int) -> LogWriter:
     return writer
 
 
+def rotated_log(folder: str, behind: int = 0) -> LogWriter:
+    """One whose beginning is gone, with "top line" on the alternate screen; a keyframe a segment, so far behind its start."""
+    writer = terminal_log(folder, limit=4096, segment=1024)
+    writer.append_output(b"\x1b[?1049htop line", STDOUT, 1001)
+    screen = Screen(folder)
+    while segments(folder)[0].start == 0:
+        if writer.append_output(b"\x1b[7m" * 20, STDOUT, 1002):
+            screen.advance_to(writer.offset - behind)
+            keyframes.write(folder, screen.keyframe())
+    return writer
+
+
 def test_a_recording(folder: str) -> None:
     writer = terminal_log(folder)
     writer.append_output(b"hello\r\n", STDOUT, 1000.75)
@@ -109,13 +121,7 @@ def test_nothing_written_is_a_header_alone(folder: str) -> None:
 
 
 def test_a_lost_beginning_is_set_right_by_the_first_keyframe(folder: str) -> None:
-    writer = terminal_log(folder, limit=4096, segment=1024)
-    writer.append_output(b"\x1b[?1049htop line", STDOUT, 1001)
-    screen = Screen(folder)
-    while segments(folder)[0].start == 0:
-        if writer.append_output(b"\x1b[7m" * 20, STDOUT, 1002):
-            screen.advance_to(writer.offset - 3)  # in the middle of a frame, and of a sequence
-            keyframes.write(folder, screen.keyframe())
+    writer = rotated_log(folder, behind=3)  # in the middle of a frame, and of a sequence
     _, events = played(folder)
     first = segments(folder)[0].start
     assert events[0][1:] == ["m", f"{first} bytes of output lost: rotated"]
@@ -162,13 +168,7 @@ def test_a_log_from_within_a_character_that_was_cut(folder: str) -> None:
 
 def test_a_recording_from_before_the_first_keyframe_is_set_right_by_it(folder: str) -> None:
     """All before was rotated away, and with it that it is on the alternate screen."""
-    writer = terminal_log(folder, limit=4096, segment=1024)
-    writer.append_output(b"\x1b[?1049htop line", STDOUT, 1001)
-    screen = Screen(folder)
-    while segments(folder)[0].start == 0:
-        if writer.append_output(b"\x1b[7m" * 20, STDOUT, 1002):
-            screen.advance_to(writer.offset)
-            keyframes.write(folder, screen.keyframe())
+    rotated_log(folder)
     first = segments(folder)[0].start
     assert keyframes.first(folder, first) is not None
     for since in (first, first + 1, first + 50):

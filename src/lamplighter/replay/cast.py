@@ -31,7 +31,7 @@ def recording(folder: str, title: str | None = None, since: int = 0) -> Iterator
     """
     with LogReader(folder) as reader:
         size, started = _opening(reader)
-        frames = _repaired(folder, reader)
+        frames = _repaired(folder, reader.frames())
         if since > log_start(folder):
             keyframe = _screen_at(folder, since) if size else None
             size = (keyframe.rows, keyframe.cols) if keyframe else None
@@ -67,7 +67,7 @@ def _continued(folder: str, reader: LogReader, since: int, screen: Keyframe | No
     if screen is None:
         return _from_a_character(reader.frames(since))
     frames = reader.frames(since)
-    rest = frames if screen.exact else _set_right(frames, keyframes.first(folder, since))
+    rest = frames if screen.exact else _repaired(folder, frames, keyframes.first(folder, since))
     return itertools.chain([Frame(OUTPUT, NO_STREAM, since, time, _RESET + screen.vt)], rest)
 
 
@@ -83,40 +83,20 @@ def _from_a_character(frames: Iterator[Frame]) -> Iterator[Frame]:
         yield frame
 
 
-def _repaired(folder: str, reader: LogReader) -> Iterator[Frame]:
-    """All frames; where the beginning was rotated away, the first keyframe comes in at its place to set it right."""
-    keyframe: Keyframe | None = None
-    for frame in reader.frames():
+def _repaired(folder: str, frames: Iterator[Frame], keyframe: Keyframe | None = None) -> Iterator[Frame]:
+    """The frames with a keyframe in its place among them, to set right what came before: this one, or where the beginning of all
+    was rotated away the first."""
+    for frame in frames:
         if frame.kind == GAP and frame.offset == 0:
             keyframe = keyframes.first(folder, gap_said(frame.payload)[0])
-        if keyframe is not None and _reaches(frame, keyframe):
-            yield from _with(keyframe, frame)
+        if keyframe is not None and frame.kind == OUTPUT and frame.offset + len(frame.payload) > keyframe.offset:
+            before = max(0, keyframe.offset - frame.offset)
+            if before:
+                yield frame._replace(payload=frame.payload[:before])
+            yield Frame(OUTPUT, NO_STREAM, keyframe.offset, frame.time, _RESET + keyframe.vt)
+            frame = frame._replace(offset=frame.offset + before, payload=frame.payload[before:])
             keyframe = None
-        else:
-            yield frame
-
-
-def _set_right(frames: Iterator[Frame], keyframe: Keyframe | None) -> Iterator[Frame]:
-    """With a keyframe in its place among them."""
-    for frame in frames:
-        if keyframe is not None and _reaches(frame, keyframe):
-            yield from _with(keyframe, frame)
-            keyframe = None
-        else:
-            yield frame
-
-
-def _reaches(frame: Frame, keyframe: Keyframe) -> bool:
-    return frame.kind == OUTPUT and frame.offset + len(frame.payload) > keyframe.offset
-
-
-def _with(keyframe: Keyframe, frame: Frame) -> Iterator[Frame]:
-    """A frame of output with the keyframe that falls into it, or before it."""
-    before = max(0, keyframe.offset - frame.offset)
-    if before:
-        yield frame._replace(payload=frame.payload[:before])
-    yield Frame(OUTPUT, NO_STREAM, keyframe.offset, frame.time, _RESET + keyframe.vt)
-    yield frame._replace(offset=frame.offset + before, payload=frame.payload[before:])
+        yield frame
 
 
 class _Events:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 # What an unfinished sequence (a title, an image) may hold and still be carried over by a keyframe.
 _UNFINISHED = 1 << 20
 _CANCEL = b"\x18"
+_MOST_KNOWN = 10_000
 
 
 class Library(NamedTuple):
@@ -227,6 +228,8 @@ class Emulator:
         """Of each cell: None where text was written, else the colour that it was erased in, as a sequence; b"" for none."""
         g, ref, value = self._g, self._terminal.ref(0, row, "screen"), self._g.ffi.new("GhosttyCell*")
         read, found, known = g.lib.ghostty_grid_ref_cell, list[bytes | None](), self._fills
+        if len(known) > _MOST_KNOWN:
+            known.clear()  # there are as many kinds of cells as a program likes to print
         for col in range(self.cols):
             ref.x = col
             check(read(ref, value), "read a cell")

@@ -149,7 +149,7 @@ def _cells(terminal: Emulator, row: int, begin: int, end: int, *, again: bool = 
     for fill, cells in itertools.groupby(terminal.fills(row)[begin:end]):
         length = len(list(cells))
         if fill is None:
-            out += [b"\x1b[%dG" % (at + 1) if at > begin or begin else b"", terminal.painted(row, at, at + length - 1)]
+            out += [b"\x1b[%dG" % (at + 1) if at else b"", terminal.painted(row, at, at + length - 1)]
         elif fill or again:
             out.append(b"\x1b[%dG\x1b[m%s\x1b[%dX\x1b[m" % (at + 1, fill, length))
         at += length

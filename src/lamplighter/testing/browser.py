@@ -24,7 +24,7 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, WebSocket
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, WebSocket
 
 AXE = Path(__file__).parents[3] / "tests" / "outside" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE = {"width": 390, "height": 844}
@@ -157,6 +157,18 @@ def family() -> list[Process]:
 
 def living(processes: list[Process]) -> list[Process]:
     return [process for process in processes if alive(process.pid, process.start_ticks)]
+
+
+def at_session(visit: Visit, session: str, tab: str = "") -> Page:
+    """The page, at this session's view."""
+    page = visit.page
+    page.evaluate("where => { location.hash = where }", f"#/sessions/{session}{'/' + tab if tab else ''}")
+    page.locator(".facts-panel").wait_for()
+    return page
+
+
+def terminal_rows(page: Page) -> Locator:
+    return page.locator(".xterm-rows")
 
 
 def axe(page: Page) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
-from lamplighter.testing.browser import Visit
+from lamplighter.testing.browser import Visit, at_session, terminal_rows
 from lamplighter.testing.disk import fill, make_room, small_disk
 from lamplighter.testing.engine import Engine, engine, leaving_nothing
 from lamplighter.testing.ordinary import UID, OrdinaryEngine, find_python
@@ -29,17 +29,6 @@ printf '\033[?1049h\033[2J\033[2;20r\033[1;1Hthe title\033[2;1H'
 i=0; while [ $i -lt 15 ]; do i=$((i+1)); printf "part $i "; head -c 1000000 /dev/zero | tr '\0' x; printf '\r\n'; done
 printf 'the last word'
 """
-
-
-def at(visit: Visit, session: str, tab: str = "") -> Page:
-    page = visit.page
-    page.evaluate("where => { location.hash = where }", f"#/sessions/{session}{'/' + tab if tab else ''}")
-    page.locator(".facts-panel").wait_for()
-    return page
-
-
-def rows(page: Page) -> Locator:
-    return page.locator(".xterm-rows")
 
 
 # -- no room
@@ -58,20 +47,20 @@ def test_a_full_disk_is_said_and_stops_nothing(page_of: Visiting) -> None:
         session = lit.start("bash", "--norc", name="goes-on")["id"]
         visit = page_of(lit)
         visit.expects("503", "net::ERR", "Failed to load")
-        page = at(visit, session)
+        page = at_session(visit, session)
         page.locator('.screen[data-phase="live"]').wait_for()
         page.get_by_role("button", name="Take the keyboard").click()
         page.get_by_text("You have the keyboard").wait_for()
         fill(lit)
         page.keyboard.type("echo $((6*7))\n")
-        expect(rows(page)).to_contain_text("42")
+        expect(terminal_rows(page)).to_contain_text("42")
         page.keyboard.press("Control+\\")
         page.evaluate("location.hash = '#/sessions'")
         dialog = start(page, "sleep 300")
         expect(dialog.get_by_role("alert")).to_contain_text(re.compile("(the store cannot|nothing can) be written"))
         expect(dialog.get_by_role("alert")).to_contain_text("make room")
         dialog.get_by_role("button", name="Cancel").click()
-        page = at(visit, session)
+        page = at_session(visit, session)
         page.get_by_role("textbox", name=re.compile("Text for")).fill("echo never")
         page.get_by_role("button", name="Send", exact=True).click()
         expect(page.locator(".composer").get_by_role("alert")).to_contain_text("make room")
@@ -106,7 +95,7 @@ def test_a_survivor_is_named_until_it_is_gone(page_of: Visiting, mark: str) -> N
         session, survivor = start_with(lit, make_program(lit), mark)
         visit = page_of(lit)
         visit.expects("net::ERR", "Failed to load")
-        page = at(visit, session, "processes")
+        page = at_session(visit, session, "processes")
         page.get_by_role("button", name=re.compile("^End ")).click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Grace").fill("0s")
@@ -140,22 +129,22 @@ def test_a_daemon_that_is_killed_does_not_stop_a_recording(page_of: Visiting) ->
         lit.call("wait_session", session=session, until="ended", timeout="60s")
         visit = page_of(lit)
         visit.expects("net::ERR", "Failed to load")
-        page = at(visit, session)
+        page = at_session(visit, session)
         page.locator('.screen[data-phase="recorded"]').wait_for()
         page.get_by_role("button", name="Play").click()
-        expect(rows(page)).not_to_contain_text("part 4")
+        expect(terminal_rows(page)).not_to_contain_text("part 4")
         os.kill(lit.keeper()[0], signal.SIGSTOP)  # it would start another at once
         try:
             lit.kill(lit.daemon())
             expect(page.get_by_text("The daemon does not answer.")).to_be_visible()
-            expect(rows(page)).to_contain_text("last")
+            expect(terminal_rows(page)).to_contain_text("last")
         finally:
             os.kill(lit.keeper()[0], signal.SIGCONT)
         lit.call("get_status")
         expect(page.get_by_text("The daemon does not answer.")).to_have_count(0)
-        expect(rows(page)).to_contain_text("last")
+        expect(terminal_rows(page)).to_contain_text("last")
         page.get_by_role("button", name="Play").click()
-        expect(rows(page)).not_to_contain_text("part 2")
+        expect(terminal_rows(page)).not_to_contain_text("part 2")
         expect(page.get_by_role("button", name="Pause")).to_be_visible()
         visit.settle()
 
@@ -185,7 +174,7 @@ def test_a_late_answer_to_a_start_leaves_what_came_meanwhile_alone(house: Engine
     late = Late(page, "start_session")
     start(page, "sleep 301").get_by_role("button", name="Cancel").click()
     visit.until(lambda: late.held)
-    page = at(visit, other)
+    page = at_session(visit, other)
     page.keyboard.press("p")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Protect other?")
@@ -199,7 +188,7 @@ def test_a_late_answer_to_a_start_leaves_what_came_meanwhile_alone(house: Engine
 def test_an_end_that_is_seen_before_its_answer(house: Engine, page_of: Visiting) -> None:
     session = house.start("sleep", "300", name="early")["id"]
     visit = page_of(house)
-    page = at(visit, session)
+    page = at_session(visit, session)
     late = Late(page, "end_session")
     page.get_by_role("button", name=re.compile("^End ")).click()
     dialog = page.get_by_role("dialog")
@@ -219,15 +208,15 @@ def test_an_end_that_is_seen_before_its_answer(house: Engine, page_of: Visiting)
 def test_a_long_recording_plays_its_last_part(house: Engine, page_of: Visiting) -> None:
     session = house.start("sh", "-c", LONG)["id"]
     house.call("wait_session", session=session, until="ended", timeout="60s")
-    page = at(page_of(house), session)
+    page = at_session(page_of(house), session)
     page.locator('.screen[data-phase="recorded"]').wait_for()
     expect(page.get_by_text("The last 12 MB of 15 MB that it printed")).to_be_visible()
-    expect(rows(page)).to_contain_text("the last word")
-    expect(rows(page)).to_contain_text("the title")
+    expect(terminal_rows(page)).to_contain_text("the last word")
+    expect(terminal_rows(page)).to_contain_text("the title")
     page.get_by_label("Where in the recording").focus()
     page.keyboard.press("Home")
-    expect(rows(page)).not_to_contain_text("the last word")
-    expect(rows(page)).to_contain_text("the title")
+    expect(terminal_rows(page)).not_to_contain_text("the last word")
+    expect(terminal_rows(page)).to_contain_text("the title")
 
 
 def test_a_recording_that_is_kept_in_part_says_so(page_of: Visiting) -> None:
@@ -237,7 +226,7 @@ def test_a_recording_that_is_kept_in_part_says_so(page_of: Visiting) -> None:
         lit.call("wait_session", session=session, until="ended", timeout="60s")
         visit = page_of(lit)
         visit.expects("net::ERR", "Failed to load")  # it is open when the engine is closed
-        page = at(visit, session)
+        page = at_session(visit, session)
         page.locator('.screen[data-phase="recorded"]').wait_for()
         expect(page.get_by_text(re.compile(r"The last \d\d\d kB of 1\.5 MB that it printed"))).to_be_visible()
-        expect(rows(page)).to_contain_text("200000")
+        expect(terminal_rows(page)).to_contain_text("200000")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from lamplighter.testing import acp_agent
-from lamplighter.testing.browser import PHONE, Visit, axe
+from lamplighter.testing.browser import PHONE, Visit, at_session, axe, terminal_rows
 from lamplighter.testing.engine import Engine, engine
 
 pytestmark = pytest.mark.browser
@@ -52,17 +52,6 @@ def lit() -> Iterator[Engine]:
         yield made
 
 
-def at(visit: Visit, session: str, tab: str = "") -> Page:
-    page = visit.page
-    page.evaluate("where => { location.hash = where }", f"#/sessions/{session}{'/' + tab if tab else ''}")
-    page.locator(".facts-panel").wait_for()
-    return page
-
-
-def rows(page: Page) -> Locator:
-    return page.locator(".xterm-rows")
-
-
 def watching(page: Page) -> None:
     page.locator('.screen[data-phase="live"]').wait_for()
 
@@ -87,21 +76,21 @@ def test_the_keyboard_is_taken_and_given_back(lit: Engine, page_of: Visiting) ->
     visit = page_of(lit)
     given = {"PATH": os.environ["PATH"], "HOME": str(lit.folder), "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
     session = lit.start("bash", "--norc", environment=given)["id"]
-    page = at(visit, session)
+    page = at_session(visit, session)
     watching(page)
-    expect(rows(page)).to_contain_text("bash")
+    expect(terminal_rows(page)).to_contain_text("bash")
     page.locator(".xterm-helper-textarea").focus()
     page.keyboard.type("x")  # only watched: it goes nowhere
     page.keyboard.press("t")
     page.get_by_text("You have the keyboard").wait_for()
     page.keyboard.type("echo $((6*7)) wide: 漢字 😀")
     page.keyboard.press("Enter")
-    expect(rows(page)).to_contain_text("42 wide: 漢")
+    expect(terminal_rows(page)).to_contain_text("42 wide: 漢")
     page.keyboard.type("stty size; echo e''nd")
     page.keyboard.press("Enter")
-    expect(rows(page)).to_contain_text(re.compile(r"\d+ \d+.*end"))
+    expect(terminal_rows(page)).to_contain_text(re.compile(r"\d+ \d+.*end"))
     shown = page.evaluate("document.querySelectorAll('.xterm-rows > div').length")
-    expect(rows(page)).to_contain_text(f"{shown} ")  # as many rows as are drawn
+    expect(terminal_rows(page)).to_contain_text(f"{shown} ")  # as many rows as are drawn
     assert lit.show(session)["attached"] == 1
     page.keyboard.press("Control+\\")
     page.get_by_text("watching, read-only").wait_for()
@@ -112,36 +101,36 @@ def test_the_keyboard_is_taken_and_given_back(lit: Engine, page_of: Visiting) ->
 
 
 def test_what_is_typed_reaches_it_byte_by_byte(lit: Engine, page_of: Visiting) -> None:
-    page = at(page_of(lit), echo(lit, r"\x1b[?2004h"))
+    page = at_session(page_of(lit), echo(lit, r"\x1b[?2004h"))
     watching(page)
     take(page)
     for key in ("Escape", "Control+c", "ArrowUp", "?", "/"):
         page.keyboard.press(key)
     for code in ("1b", "03", "1b5b41", "3f", "2f"):
-        expect(rows(page)).to_contain_text(f"<{code}>")
+        expect(terminal_rows(page)).to_contain_text(f"<{code}>")
     page.evaluate("""() => {
         const given = new DataTransfer();
         given.setData("text/plain", "a\\nb");
         const event = new ClipboardEvent("paste", { clipboardData: given, bubbles: true });
         document.querySelector(".xterm-helper-textarea").dispatchEvent(event);
     }""")
-    expect(rows(page)).to_contain_text(b"\x1b[200~a\rb\x1b[201~".hex())
+    expect(terminal_rows(page)).to_contain_text(b"\x1b[200~a\rb\x1b[201~".hex())
 
 
 def test_who_only_watches_answers_nothing(lit: Engine, page_of: Visiting) -> None:
     """The session asks the terminal what it is; only who has the keyboard answers, and only what is asked from then on."""
     visit, sent = page_of(lit), list[bytes]()
     visit.page.on("websocket", lambda opened: opened.on("framesent", lambda data: _keep(sent, data)))
-    page = at(visit, echo(lit, QUESTIONS))
+    page = at_session(visit, echo(lit, QUESTIONS))
     watching(page)
-    expect(rows(page)).to_contain_text("ready")
+    expect(terminal_rows(page)).to_contain_text("ready")
     page.locator(".xterm-screen").click()
     page.locator(".xterm-screen").dblclick()
     page.keyboard.type("xyz")
     assert sent == []
     take(page)
     page.keyboard.type("z")
-    expect(rows(page)).to_contain_text("<7a>")
+    expect(terminal_rows(page)).to_contain_text("<7a>")
     assert b"".join(sent) == b"z"
 
 
@@ -153,16 +142,16 @@ def _keep(sent: list[bytes], data: Any) -> None:
 def test_a_selection_is_copied(lit: Engine, page_of: Visiting) -> None:
     """By the browser's own key and by a terminal's; with the keyboard taken, Ctrl-C is the program's."""
     session = echo(lit, r"first\r\nsecond\r\n")
-    page = at(page_of(lit, permissions=["clipboard-read", "clipboard-write"]), session)
+    page = at_session(page_of(lit, permissions=["clipboard-read", "clipboard-write"]), session)
     watching(page)
-    expect(rows(page)).to_contain_text("ready")
+    expect(terminal_rows(page)).to_contain_text("ready")
     assert copied(page, "first", "Control+c") == "first"
     assert copied(page, "second", "Control+Shift+C") == "second"
     take(page)
     assert copied(page, "first", "Control+Shift+C") == "first"
     select(page, "second")
     page.keyboard.press("Control+c")
-    expect(rows(page)).to_contain_text("<03>")
+    expect(terminal_rows(page)).to_contain_text("<03>")
     assert page.evaluate("navigator.clipboard.readText()") == "first"
     assert re.findall("<.*?>", lit.output(session)) == ["<03>"]
 
@@ -187,9 +176,9 @@ def test_tricks_do_nothing(lit: Engine, page_of: Visiting, trick: str) -> None:
     visit = page_of(lit, permissions=[])
     visit.page.evaluate(WATCHED)
     session = echo(lit)
-    page = at(visit, session)
+    page = at_session(visit, session)
     watching(page)
-    expect(rows(page)).to_contain_text("ready")
+    expect(terminal_rows(page)).to_contain_text("ready")
     look = """() => {
         const style = (name) => getComputedStyle(document.querySelector(name));
         const drawn = document.querySelector(".xterm-rows");
@@ -199,9 +188,9 @@ def test_tricks_do_nothing(lit: Engine, page_of: Visiting, trick: str) -> None:
     before = page.evaluate(look)
     lit.call("kill_session", session=session, force=True, grace="0s")
     other = lit.start(sys.executable, "-c", ECHO, TRICKS[trick] + r"\x1b[31mplain\x1b[0m ")["id"]
-    page = at(visit, other)
+    page = at_session(visit, other)
     watching(page)
-    expect(rows(page)).to_contain_text("plain ready")
+    expect(terminal_rows(page)).to_contain_text("plain ready")
     take(page)  # also while the keyboard is held
     page.get_by_role("button", name="Give it back").click()
     page.get_by_text("watching, read-only").wait_for()
@@ -220,9 +209,9 @@ def test_a_search_in_the_terminal(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc", "-c", "for i in $(seq 99); do echo line $i; done; echo needle; sleep 300")[
         "id"
     ]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     watching(page)
-    expect(rows(page)).to_contain_text("needle")
+    expect(terminal_rows(page)).to_contain_text("needle")
     page.keyboard.press("/")
     page.get_by_label("Find in the terminal").fill("line 1")
     expect(page.locator(".find [role=status]")).to_have_text(re.compile(r"\d+ of 11"))
@@ -239,22 +228,22 @@ def test_it_survives_the_daemon(page_of: Visiting) -> None:
     with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
         visit, session = page_of(lit), lit.start("bash", "--norc")["id"]
         visit.expects("net::ERR", "WebSocket", "Failed to load")
-        page = at(visit, session)
+        page = at_session(visit, session)
         watching(page)
         take(page)
         page.keyboard.type("echo be''fore\n")
-        expect(rows(page)).to_contain_text("before")
+        expect(terminal_rows(page)).to_contain_text("before")
         lit.kill(lit.daemon())
         lit.call("get_status")
         page.get_by_text("You have the keyboard").wait_for()
-        expect(rows(page)).to_contain_text("before")
+        expect(terminal_rows(page)).to_contain_text("before")
         page.keyboard.type("echo af''ter\n")
-        expect(rows(page)).to_contain_text("after")
+        expect(terminal_rows(page)).to_contain_text("after")
         visit.settle()
 
 
 def test_a_text_and_a_key_are_sent(lit: Engine, page_of: Visiting) -> None:
-    page = at(page_of(lit), lit.start("bash", "--norc")["id"])
+    page = at_session(page_of(lit), lit.start("bash", "--norc")["id"])
     watching(page)
     page.keyboard.press("s")
     field = page.get_by_role("textbox", name=re.compile("Text for"))
@@ -263,10 +252,10 @@ def test_a_text_and_a_key_are_sent(lit: Engine, page_of: Visiting) -> None:
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("echo t''wo; sleep 400")
     page.keyboard.press("Enter")
-    expect(rows(page)).to_contain_text("two")
+    expect(terminal_rows(page)).to_contain_text("two")
     expect(field).to_have_value("")
     page.get_by_role("button", name="Send Ctrl C").click()
-    expect(rows(page)).to_contain_text("^C")
+    expect(terminal_rows(page)).to_contain_text("^C")
 
 
 # -- without a terminal of ours
@@ -274,19 +263,19 @@ def test_a_text_and_a_key_are_sent(lit: Engine, page_of: Visiting) -> None:
 
 def test_a_log(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("sh", "-c", "echo one; echo two; read line; echo got $line; exit 3", headless=True)["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     watching(page)
-    expect(rows(page)).to_contain_text("one")
+    expect(terminal_rows(page)).to_contain_text("one")
     page.get_by_role("textbox", name=re.compile("Text for")).fill("three")
     page.get_by_role("button", name="Send", exact=True).click()
     page.locator('.screen[data-phase="recorded"]').wait_for()
-    expect(rows(page)).to_contain_text("got three")
+    expect(terminal_rows(page)).to_contain_text("got three")
     expect(page.get_by_text("exited · exit 3")).to_be_visible()
 
 
 def test_a_conversation(lit: Engine, page_of: Visiting) -> None:
     session = lit.start(lit.python, acp_agent.__file__, "--home", str(lit.folder), acp=True)["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     page.get_by_role("textbox", name=re.compile("Text for")).fill("say <b>hello</b> there")
     page.keyboard.press("Enter")
     talk = page.get_by_role("log")
@@ -298,11 +287,11 @@ def test_a_conversation(lit: Engine, page_of: Visiting) -> None:
 def test_a_picture_of_tmux(lit: Engine, page_of: Visiting) -> None:
     given = {"PATH": os.environ["PATH"], "HOME": str(lit.folder), "TMUX_TMPDIR": str(lit.folder)}
     session = lit.start("bash", "--norc", tmux=True, name="in-tmux", environment=given)["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     expect(page.get_by_text(re.compile("attach-session -t '=in-tmux'"))).to_be_visible()
     page.get_by_role("textbox", name=re.compile("Text for")).fill("echo $((6*7))")
     page.keyboard.press("Enter")
-    expect(rows(page)).to_contain_text("42")
+    expect(terminal_rows(page)).to_contain_text("42")
     lit.call("kill_session", session=session, force=True, grace="0s")
 
 
@@ -311,7 +300,7 @@ def test_a_picture_of_tmux(lit: Engine, page_of: Visiting) -> None:
 
 def test_a_kill_of_what_is_active_needs_its_name(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc", "-c", "sleep 300 & while :; do :; done", name="busy<i>one")["id"]
-    page = at(page_of(lit), session, "processes")
+    page = at_session(page_of(lit), session, "processes")
     expect(page.get_by_role("cell", name="sleep 300", exact=True)).to_be_visible()
     expect(page.locator(".session-head .verdict")).to_have_text("working")
     page.keyboard.press("K")
@@ -335,20 +324,20 @@ def test_a_kill_of_what_is_active_needs_its_name(lit: Engine, page_of: Visiting)
 
 def test_what_was_meant_for_a_terminal_ends_nothing(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc")["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     watching(page)
     for words in ("echo hello", "Kill", "pwd"):
         page.keyboard.type(words)
         page.keyboard.press("Enter")
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
-        at(Visit(page), session)
+        at_session(Visit(page), session)
     assert (lit.show(session)["state"], lit.show(session)["intent"]) == ("running", None)
 
 
 def test_an_end_with_a_hand_off(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc", cwd=str(lit.folder))["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     page.get_by_role("button", name=re.compile("^End ")).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Leave a hand-off").click()
@@ -358,7 +347,7 @@ def test_an_end_with_a_hand_off(lit: Engine, page_of: Visiting) -> None:
     dialog.get_by_role("button", name="End it").click()
     expect(dialog).to_contain_text("Nothing is left.")
     dialog.get_by_role("button", name="Done").click()
-    page = at(Visit(page), session, "handoff")
+    page = at_session(Visit(page), session, "handoff")
     expect(page.locator(".records")).to_contain_text("half <script>alert(1)</script> done")
     expect(page.locator(".records li")).to_have_count(3)
     expect(page.locator(".facts-panel")).to_contain_text("enough")
@@ -366,7 +355,7 @@ def test_an_end_with_a_hand_off(lit: Engine, page_of: Visiting) -> None:
 
 def test_it_is_protected_and_no_longer(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("sleep", "300")["id"]
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     page.keyboard.press("p")
     page.get_by_role("dialog").get_by_role("button", name="Protect").click()
     expect(page.get_by_text("Protected: no cleanup")).to_be_visible()
@@ -382,16 +371,16 @@ def test_it_is_protected_and_no_longer(lit: Engine, page_of: Visiting) -> None:
 def test_a_recording_is_played(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc", "-c", "echo first; sleep 0.4; printf '\\033[2J\\033[Hlast'")["id"]
     lit.call("wait_session", session=session, until="ended", timeout="30s")
-    page = at(page_of(lit), session)
+    page = at_session(page_of(lit), session)
     page.locator('.screen[data-phase="recorded"]').wait_for()
-    expect(rows(page)).to_contain_text("last")
+    expect(terminal_rows(page)).to_contain_text("last")
     seek = page.get_by_label("Where in the recording")
     seek.focus()
     page.keyboard.press("Home")
-    expect(rows(page)).to_contain_text("first")
+    expect(terminal_rows(page)).to_contain_text("first")
     page.get_by_role("button", name="8×").click()
     page.get_by_role("button", name="Play").click()
-    expect(rows(page)).to_contain_text("last")
+    expect(terminal_rows(page)).to_contain_text("last")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
@@ -399,13 +388,13 @@ def test_tabs_by_keys_and_by_address(lit: Engine, page_of: Visiting) -> None:
     first = lit.start("sleep", "300", cwd=str(lit.folder))["id"]
     lit.call("end_session", session=first, checkpoint="half done")
     second = lit.start("sleep", "300", from_session=first, cwd=str(lit.folder))["id"]
-    page = at(page_of(lit), second, "lineage")
+    page = at_session(page_of(lit), second, "lineage")
     expect(page.locator(".lineage li")).to_have_count(2)
     page.keyboard.press("[")
     page.keyboard.press("[")
     page.wait_for_url("**/events")
     expect(page.locator(".events")).to_contain_text("started")
-    at(Visit(page), second, "lineage").locator(".lineage a").click()
+    at_session(Visit(page), second, "lineage").locator(".lineage a").click()
     page.wait_for_url(f"**/{first}")
     expect(page.get_by_role("tab", name="Recording")).to_be_visible()
 
@@ -416,11 +405,11 @@ def test_tabs_by_keys_and_by_address(lit: Engine, page_of: Visiting) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_is_readable(lit: Engine, page_of: Visiting, theme: str) -> None:
     session = lit.start("bash", "--norc", name=f"a-rather-long-name-for-a-session-that-is-{theme}")["id"]
-    page = at(page_of(lit, viewport=PHONE, color_scheme=theme), session)
+    page = at_session(page_of(lit, viewport=PHONE, color_scheme=theme), session)
     watching(page)
     found = list[str]()
     for tab in ("processes", "events", "handoff", "lineage", ""):
-        at(Visit(page), session, tab).locator(".tab .panel").wait_for()
+        at_session(Visit(page), session, tab).locator(".tab .panel").wait_for()
         assert no_overflow(page), tab
         found += axe(page)
     page.get_by_role("button", name="Kill").click()
