@@ -1,1 +1,0 @@
-"""The holder of wire version 1, frozen."""
