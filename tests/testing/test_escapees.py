@@ -80,6 +80,12 @@ def ignored_signals(pid: int) -> set[int]:
     return {number for number in range(1, 32) if mask >> (number - 1) & 1}
 
 
+def environment(pid: int) -> bytes:
+    """What it was started with, by its newest thread: the main one may have left."""
+    newest = max(os.listdir(f"/proc/{pid}/task"), key=int)
+    return Path(f"/proc/{pid}/task/{newest}/environ").read_bytes()
+
+
 @pytest.mark.parametrize("name", RESTING)
 def test_each_is_what_it_is_called(launch: Launch, name: str) -> None:
     run = launch(name)
@@ -91,7 +97,8 @@ def test_each_is_what_it_is_called(launch: Launch, name: str) -> None:
     assert (os.getpgid(pid) != main) == (name in OUTSIDE_GROUP)
     assert (os.getsid(pid) != main) == (name in OUTSIDE_SESSION)
     assert (psutil.Process(pid).ppid() != main) == (name in ORPHANED)
-    assert (Path(f"/proc/{pid}/environ").read_bytes() == b"") == (name in SCRUBBED)
+    assert (environment(pid) == b"") == (name in SCRUBBED)
+    assert (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z") == (name == "leaderless")
     ignores = ignored_signals(pid)
     assert (signal.SIGHUP in ignores) == (name in {"nohup", "deaf"})
     assert ({signal.SIGTERM, signal.SIGINT} <= ignores) == (name == "deaf")
@@ -140,7 +147,7 @@ def test_a_walk_over_children_misses_orphans(launch: Launch) -> None:
 def test_an_environment_marker_misses_the_scrubbed(launch: Launch) -> None:
     run = launch(*RESTING)
     for process in run.found():
-        if f"MARKER={run.token}".encode() in Path(f"/proc/{process.pid}/environ").read_bytes():
+        if f"MARKER={run.token}".encode() in environment(process.pid):
             os.kill(process.pid, signal.SIGKILL)
     assert processes.wait_until(lambda: run.living() == SCRUBBED), run.living()
 

@@ -48,8 +48,9 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked. `hangup`: HUP comes
-    first, and TERM this many seconds after it."""
+    """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked, and `asked_on` is
+    the same moment on the clock that is never set, from which the time for asking counts. `hangup`: HUP comes first, and TERM
+    this many seconds after it."""
 
     by: str
     reason: str
@@ -60,6 +61,11 @@ class Intent:
     asked_at: float | None = None
     key: str | None = None
     hangup: float = 0.0
+    asked_on: float | None = None
+
+    def ask_left(self, now: float) -> float:
+        """How much longer it may be asked, whoever began with that."""
+        return self.ask if self.asked_on is None else max(0.0, self.ask - max(0.0, now - self.asked_on))
 
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "how": self.how.value}

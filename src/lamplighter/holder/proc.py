@@ -11,6 +11,10 @@ import select
 import signal
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _TICK = os.sysconf("SC_CLK_TCK")
 _MOST_PASSES = 10
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -20,7 +24,8 @@ class Stat:
     """One process at one look. `start` is in clock ticks since boot and, with the pid, names it for good.
 
     `waited` is the CPU of its children that are gone; `foreground` the process group that its terminal belongs to now; `name`
-    what ps shows, 15 bytes at most.
+    what ps shows, 15 bytes at most. `state` is Z or X only when no thread of it is alive: a main thread that has left by
+    pthread_exit is shown as a zombie by the kernel while the others work on.
     """
 
     __slots__ = (
@@ -74,7 +79,39 @@ def read_stat(pid: int) -> Stat | None:
     # The name in brackets can hold anything, brackets and spaces too: what follows the last bracket is fixed.
     end = data.rfind(b")")
     fields = data[end + 2 :].split()
-    return Stat(pid, fields, data[data.find(b"(") + 1 : end]) if len(fields) >= 22 else None
+    if len(fields) < 22:
+        return None
+    found = Stat(pid, fields, data[data.find(b"(") + 1 : end])
+    if found.state in "ZX" and found.threads > 1:
+        found.state = next((state for _, state in _living_threads(pid)), found.state)
+    return found
+
+
+def _living_threads(pid: int) -> Iterator[tuple[str, str]]:
+    """The threads of a process that are not dead, each with its state."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    for thread in threads:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+            data = file.read(1024)
+            state = data[data.rfind(b")") + 2 :][:1].decode()
+            if state and state not in "ZX":
+                yield thread, state
+
+
+def _read_memory_file(pid: int, name: str, most: int) -> bytes:
+    """`cmdline` or `environ` of a process. The main thread has none once it has left: then a living thread is asked."""
+    raw = b""
+    with contextlib.suppress(ProcessLookupError), open(f"/proc/{pid}/{name}", "rb") as file:
+        raw = file.read(most)
+    if raw or len(os.listdir(f"/proc/{pid}/task")) < 2:
+        return raw
+    for thread, _ in _living_threads(pid):
+        with open(f"/proc/{pid}/task/{thread}/{name}", "rb") as file:
+            return file.read(most)
+    return raw
 
 
 def start_of(pid: int) -> int | None:
@@ -167,8 +204,7 @@ def name_of(pid: int) -> str:
 def command_of(pid: int, longest: int = 200) -> str:
     """Its command line, or its name in square brackets when it has none."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            raw = file.read(4096)
+        raw = _read_memory_file(pid, "cmdline", 4096)
         if raw:
             text = raw.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
         else:
@@ -182,8 +218,7 @@ def command_of(pid: int, longest: int = 200) -> str:
 def words_of(pid: int, most: int = 1 << 16) -> list[str]:
     """Its command line, word by word; none when it is gone, or is the kernel's."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            raw = file.read(most)
+        raw = _read_memory_file(pid, "cmdline", most)
     except OSError:
         return []
     return raw.rstrip(b"\0").decode(errors="replace").split("\0") if raw else []
@@ -199,9 +234,15 @@ def folder_of(pid: int) -> str | None:
 
 def user_of(pid: int) -> int | None:
     """Whose it is: the user that it was started by."""
+    user = _status_line(pid, b"Uid:")
+    return None if user is None else int(user)
+
+
+def _status_line(pid: int, name: bytes) -> bytes | None:
+    """The first value of a line of /proc/<pid>/status."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:
-            return next((int(line.split()[1]) for line in file if line.startswith(b"Uid:")), None)
+            return next((line.split()[1] for line in file if line.startswith(name)), None)
     except OSError:
         return None
 
@@ -214,8 +255,7 @@ def environment_of(pid: int, name: str) -> str | None:
 def variables_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
     """Of these variables, those that the process was started with; the first where one is there twice."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            raw = file.read(1 << 20)
+        raw = _read_memory_file(pid, "environ", 1 << 20)
     except OSError:
         return {}
     found: dict[str, str] = {}
@@ -227,22 +267,14 @@ def variables_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def has_environment(pid: int) -> bool:
-    """False for one that is exiting, or has emptied it."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return bool(file.read(1))
-    except OSError:
-        return False
+def tracer_of(pid: int) -> int:
+    """The process that traces it, as a debugger does; 0 when none does."""
+    return int(_status_line(pid, b"TracerPid:") or 0)
 
 
 def ignores(pid: int, number: int) -> bool:
     """Whether the process has set a signal to be ignored."""
-    try:
-        with open(f"/proc/{pid}/status", "rb") as file:
-            mask = next((line.split()[1] for line in file if line.startswith(b"SigIgn:")), b"0")
-    except OSError:
-        return False
+    mask = _status_line(pid, b"SigIgn:") or b"0"
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 

@@ -485,6 +485,6 @@ class Shim:
                 self._leave(listener)
 
     def guarantee(self) -> str:
-        if self.tree.adopted:
+        if self.tree.adopted or self.tree.unsure:
             return "best_effort"
         return "kernel" if self.tree.cgroup is not None else "tree"

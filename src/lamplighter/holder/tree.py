@@ -13,7 +13,7 @@ import time
 
 from lamplighter.holder import lineage, proc
 from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.sparing import SPARED, documents, find_spared
+from lamplighter.holder.sparing import SPARED, UNSURE, documents, find_spared, is_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _MOST_MOVES = 50
 
 
 class Death:
-    """One process on its way out, as the certificate tells of it."""
+    """One process on its way out, as the certificate tells of it. `found`: how, when it was not in the tree any more."""
 
-    __slots__ = ("command", "exit", "gone_at", "key", "seen_at", "signal", "why")
+    __slots__ = ("command", "exit", "found", "gone_at", "key", "seen_at", "signal", "why")
 
     def __init__(self, key: tuple[int, int], command: str, now: float) -> None:
         self.key = key
@@ -39,6 +39,7 @@ class Death:
         self.gone_at: float | None = None
         self.exit: dict[str, Any] | None = None
         self.why = ""
+        self.found = ""
 
     def document(self, began: float) -> dict[str, Any]:
         pid, start = self.key
@@ -48,18 +49,32 @@ class Death:
             "start_ticks": start,
             "command": self.command,
             "signal": self.signal,
-            "seconds": round((self.gone_at or time.monotonic()) - began, 6),
+            "seconds": round(max(0.0, (self.gone_at or time.monotonic()) - began), 6),
         }
         if self.exit is not None and "code" in self.exit:
             document["code"] = self.exit["code"]
         if self.why:
             document["why"] = self.why
+        if self.found:
+            document["found"] = self.found
         return document
 
 
 def _iso(moment: float) -> str:
     whole, part = divmod(round(moment * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{part:03d}Z"
+
+
+def _is_there(stat: proc.Stat) -> bool:
+    """Alive; or dead, and held by a tracer, without whom nobody can reap it."""
+    return stat.state not in "ZX" or proc.tracer_of(stat.pid) != 0
+
+
+def _why_it_is_there(stat: proc.Stat) -> str:
+    tracer = proc.tracer_of(stat.pid)
+    if stat.state in "ZX" and tracer:
+        return f"dead, but process {tracer} ({proc.command_of(tracer, 60)}) traces it and has not let it go"
+    return "stuck in the kernel" if stat.state == "D" else "did not die of KILL yet"
 
 
 class Tree:
@@ -72,6 +87,7 @@ class Tree:
         self.terminal = terminal
         self.infrastructure: set[int] = set()
         self.spared: dict[tuple[int, int], tuple[str, str]] = {}
+        self._servers: dict[tuple[int, int], bool] = {}  # of tmux; whether it was asked in this ending whom it serves
         self.adopted = False
         self.roots: set[tuple[int, int]] = set()
         self.deaths: dict[tuple[int, int], Death] = {}
@@ -80,7 +96,8 @@ class Tree:
     # -- seeing
 
     def members(self, foreign: set[int] | None = None) -> dict[int, proc.Stat]:
-        """Who is in it now, the dead that wait to be reaped left out. `foreign` is for the looks of one kill: see `_scanned`."""
+        """Who is in it now, the dead that wait to be reaped left out, unless a tracer from outside holds them: those nobody can
+        reap. `foreign` is for the looks of one kill: see `_scanned`."""
         found = (
             lineage.descendants(os.getpid(), self.infrastructure)
             if self._is_listed()
@@ -92,7 +109,7 @@ class Tree:
         self._spare(found)
         if self.adopted:
             self.roots |= {stat.key for stat in found.values()}
-        return {pid: stat for pid, stat in found.items() if stat.state not in "ZX"}
+        return {pid: stat for pid, stat in found.items() if _is_there(stat)}
 
     def _is_listed(self) -> bool:
         """Whether the kernel can name its members. Fifty shims that kill at once, each reading the whole machine again and again
@@ -124,13 +141,26 @@ class Tree:
         return found
 
     def _spare(self, found: dict[int, proc.Stat]) -> list[int]:
-        """Take out what is others', and say which. Once spared is spared for good."""
-        for pid, why in find_spared(found).items():
-            self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
-        spared = [pid for pid, stat in found.items() if stat.key in self.spared]
+        """Take out what is others', and say which. Once spared is spared for good. A tmux server is asked once in an ending,
+        before anything is stopped: a stopped one does not answer."""
+        servers = [stat.key for stat in found.values() if is_server(stat)]
+        if not all(self._servers.get(key) for key in servers):
+            self._servers.update(dict.fromkeys(servers, True))
+            for pid, why in find_spared(found).items():
+                self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
+        kept = {pid for pid, stat in found.items() if stat.key in self.spared}
+        # A server's own children are told apart by their tmux session; what any other of the spared starts is spared with it.
+        parents = {pid for pid in kept if found[pid].key not in self._servers}
+        spared = [*kept, *(proc.descendants(found, parents).keys() - kept)]
         for pid in spared:
-            del found[pid]
+            stat = found.pop(pid)
+            self.spared.setdefault(stat.key, (proc.command_of(pid), "below a process that is spared"))
         return spared
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something was spared of which nobody can tell whose it is."""
+        return any(why == UNSURE for _, why in self.spared.values())
 
     @property
     def apart(self) -> set[int]:
@@ -152,6 +182,7 @@ class Tree:
 
     def begin(self) -> None:
         self.began = time.monotonic()
+        self._servers = dict.fromkeys(self._servers, False)
 
     def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
         """Signal each, and note for each what it took."""
@@ -208,6 +239,8 @@ class Tree:
                 self.see(stat).signal = "KILL"
         cgroup.kill()
         cgroup.thaw()
+        # What a KILL by cgroup does not reach gets one by pid: a process whose main thread has left is such a one.
+        self.signal(signal.SIGKILL, {pid: stat for pid in cgroup.pids() if (stat := proc.read_stat(pid)) is not None})
 
     def _stop_all(self) -> dict[int, proc.Stat]:
         """SIGSTOP until two looks agree and all of it stands still. What forks faster than a look is chased."""
@@ -310,7 +343,8 @@ class Tree:
         left: list[Death] = []
         for (pid, start), death in self.deaths.items():
             if death.gone_at is None:
-                if proc.is_alive(pid, start):
+                stat = proc.read_stat(pid)
+                if stat is not None and stat.start == start and _is_there(stat):
                     left.append(death)
                 else:
                     death.gone_at = time.monotonic()
@@ -321,8 +355,8 @@ class Tree:
         left = self.settle()
         for death in left:
             stat = proc.read_stat(death.key[0])
-            if stat is not None and not death.why:
-                death.why = "stuck in the kernel" if stat.state == "D" else "did not die of KILL yet"
+            if stat is not None and not death.why.startswith("not permitted"):
+                death.why = _why_it_is_there(stat)
         gone = [death for death in self.deaths.values() if death.gone_at is not None]
         certificate: dict[str, Any] = {
             "guarantee": guarantee,

@@ -10,14 +10,14 @@ import logging
 import mmap
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.clock import Clock
 from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
 from lamplighter.domain.name import make_id
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.record import Ids
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError, UnavailableError
@@ -48,6 +48,7 @@ class Lamp:
     watchers: int = 0  # people who are at it by other ways than ours: a client of tmux
     meter: mmap.mmap | None = None
     roots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # of one without a holder
+    below: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # what looks have seen under its holder
     panes: set[str] = field(default_factory=set[str])  # in tmux, of one without a holder
     seen: Reading | None = None  # in place of a meter
     turn_over: float | None = None  # when its agent last said through a hook that its turn was over
@@ -174,6 +175,15 @@ class Fleet:
         self.announce()
         lamp.notify()
         return changed
+
+    async def note_asking(self, lamp: Lamp) -> bool:
+        """Write down that the session is about to be asked to leave; False when it was before, by a daemon that died since."""
+        intent = lamp.session.intent
+        if intent is None or intent.asked_at is not None:
+            return False
+        asked = replace(intent, asked_at=self.clock.now(), asked_on=self.clock.monotonic())
+        await self.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
+        return True
 
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import shutil
 import sqlite3
 import time
@@ -23,11 +22,10 @@ from lamplighter.domain.states import State
 from lamplighter.drivers import driver_for
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
-from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.tree import Tree
 from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.lifecycle.fleet import Fleet, Lamp
+from lamplighter.lifecycle.last_look import LastLook
 from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.talk.leaving import Leaving
 from lamplighter.lifecycle.tasks import Tasks, until
@@ -36,15 +34,16 @@ from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)
 _TURN_SECONDS = 30.0
-_LOST_SECONDS = 5.0
+_RETRY_SECONDS = 5.0
 
 
 class Undertaker:
-    def __init__(self, fleet: Fleet, tasks: Tasks, panes: Panes, farewell: Farewell) -> None:
+    def __init__(self, fleet: Fleet, tasks: Tasks, panes: Panes, farewell: Farewell, last_look: LastLook) -> None:
         self.fleet = fleet
         self.tasks = tasks
         self.panes = panes
         self.farewell = farewell
+        self.last_look = last_look
         self.cgroup_base: str | None = None
         self.leaving: Leaving | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
@@ -187,10 +186,9 @@ class Undertaker:
             return
         if self.leaving is not None and await self.leaving.lead(lamp):
             return
-        deadline = time.monotonic() + intent.ask
-        if intent.asked_at is None:
-            asked = replace(intent, asked_at=self.fleet.clock.now())
-            await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
+        begun = await self.fleet.note_asking(lamp)
+        deadline = time.monotonic() + intent.ask_left(self.fleet.clock.monotonic())
+        if begun:
             try:
                 if lamp.session.driver is Driver.ACP and self.close_talk is not None:
                     asking = self.close_talk(lamp)
@@ -231,10 +229,6 @@ class Undertaker:
         if lamp is None or lamp.ended.is_set():
             return
         certificate = Certificate.from_document(document["certificate"])
-        risen = [entry for entry in certificate.processes if proc.is_alive(entry["pid"], entry["start_ticks"])]
-        if risen:
-            log.error("%s: alive after its certificate: %s", session.id, risen)
-            await self._kill_traced(lamp, {(entry["pid"], entry["start_ticks"]) for entry in risen})
         intent = lamp.session.intent
         exit = Exit.from_document(document["exit"])
         left = exit is not None and exit.code is not None and _went_unsignalled(lamp.session, certificate)
@@ -244,6 +238,7 @@ class Undertaker:
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
+        certificate = await self._look_once_more(lamp, certificate, asked=intent is not None)
         why = document.get("why") if intent is None else None
         await self._record(
             lamp,
@@ -259,17 +254,39 @@ class Undertaker:
             usage=document.get("usage") or {},
         )
 
+    async def _look_once_more(self, lamp: Lamp, certificate: Certificate, *, asked: bool) -> Certificate:
+        """Over the whole machine, until nothing is left that we may end. Until then the session is ending, and says why."""
+        if lamp.session.traced:
+            return certificate  # its trail was followed to the end
+        before = certificate.survivors
+        while True:
+            lamp.below |= {
+                (entry["pid"], entry["start_ticks"])
+                for entry in certificate.processes
+                if proc.is_alive(entry["pid"], entry["start_ticks"])
+            }
+            certificate = await self.last_look.clear(lamp.session, certificate, asked=asked)
+            left = certificate.survivors[len(before) :]
+            if not left:
+                return certificate
+            log.error("%s: alive after its end: %s", lamp.session.id, left)
+            lamp.certificate, lamp.phase = certificate.document(), "survivors"
+            lamp.notify()
+            certificate = replace(certificate, survivors=before)
+            await until(lamp.changed, _RETRY_SECONDS)
+
     async def lose(self, session: Session, why: str) -> None:
         """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""
         lamp = self.fleet.lamps.get(session.id)
         if lamp is None or lamp.ended.is_set():
             return
+        intent = lamp.session.intent
         if session.boot == proc.boot_id():
             roots = {(process.pid, process.start) for process in (session.main,) if process is not None}
-            certificate = await self._kill_traced(lamp, roots)
+            certificate = await self._kill_known(lamp, roots)
+            certificate = await self.last_look.clear(lamp.session, certificate, asked=True)
         else:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
-        intent = lamp.session.intent
         certificate = await self._clear(lamp.session, certificate, others=intent is not None)
         await self._record(
             lamp,
@@ -287,11 +304,11 @@ class Undertaker:
         """What tmux still has of it goes too."""
         if session.driver is not Driver.TMUX or session.traced:
             return certificate
-        return await self.panes.clear(session, certificate, others=others, kill=kill_traced)
+        return await self.panes.clear(session, certificate, others=others, kill=self.last_look.kill)
 
-    async def _kill_traced(self, lamp: Lamp, roots: set[tuple[int, int]]) -> Certificate:
+    async def _kill_known(self, lamp: Lamp, roots: set[tuple[int, int]]) -> Certificate:
         folder = f"{self.cgroup_base}/{lamp.session.id}" if self.cgroup_base else None
-        return Certificate.from_document(await asyncio.to_thread(kill_traced, lamp.session.id, roots, folder))
+        return await asyncio.to_thread(self.last_look.kill, lamp.session.id, roots, folder)
 
     async def _record(
         self, lamp: Lamp, ending: Ending, output: int | None = None, usage: Mapping[str, Any] = MappingProxyType({})
@@ -361,20 +378,6 @@ def _told(session: Session, how: str, reason: str, exit: Exit | None, certificat
         "certificate": certificate,
         "summary": {},
     }
-
-
-def kill_traced(session: str, roots: set[tuple[int, int]], cgroup: str | None) -> dict[str, Any]:
-    """What can be traced of a session that has no holder, ended as far as that goes. Blocks; for a thread."""
-    tree = Tree(session, Cgroup(cgroup) if cgroup and os.path.isdir(cgroup) else None)
-    tree.adopted = True
-    tree.roots = set(roots)
-    deadline = time.monotonic() + _LOST_SECONDS
-    while tree.members() and time.monotonic() < deadline:
-        tree.kill()
-        time.sleep(0.01)  # the kernel's time to take them away; who reaps them is not us
-    if tree.cgroup is not None:
-        tree.cgroup.remove()
-    return tree.certificate("best_effort")
 
 
 def _went_unsignalled(session: Session, certificate: Certificate) -> bool:

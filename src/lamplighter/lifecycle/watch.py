@@ -23,6 +23,7 @@ from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.keeping import Keeping
+from lamplighter.lifecycle.last_look import LastLook
 from lamplighter.lifecycle.launch.holding import holding_spec
 from lamplighter.lifecycle.launch.launcher import Launcher
 from lamplighter.lifecycle.stop import Undertaker
@@ -41,7 +42,7 @@ class Watch:
         self.tasks = tasks
         self.panes = Panes(fleet, keeping)
         self.launcher = Launcher(fleet, keeping, self.panes, self.adopt, self._find)
-        self.undertaker = Undertaker(fleet, tasks, self.panes, farewell)
+        self.undertaker = Undertaker(fleet, tasks, self.panes, farewell, LastLook(fleet, keeping))
         self.closing = False
         self.on_query: Callable[[Lamp, dict[str, Any]], None] = lambda _lamp, _event: None
         self.on_rolled: Callable[[Lamp], None] = lambda _lamp: None

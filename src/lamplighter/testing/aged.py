@@ -10,11 +10,13 @@ import socket
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lamplighter.domain.name import make_id
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.holder import boot, identity, proc
 from lamplighter.holder.wire import JSON, Channel
@@ -54,7 +56,7 @@ def messages(channel: Channel) -> list[dict[str, Any]]:
 
 def start_as_then(made: Engine, name: str, command: list[str]) -> str:
     """A session as a daemon of that time left it: its row written as starting, its shim forked, nobody connected."""
-    identifier = f"0000000{name[-1]}"
+    identifier = make_id(time.time(), "")
     folder = Path(made.home.session_folder(identifier))
     folder.mkdir(mode=0o700)
     environment = {"LAMPLIGHTER_SESSION": identifier, "PATH": os.environ["PATH"]}

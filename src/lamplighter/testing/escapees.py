@@ -22,6 +22,7 @@ import random
 import signal
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from typing import NoReturn
 BOMB_SIZE = 300
 _HOP_SECONDS = 0.003
 _SHORT_LIVED = ("hopper", "bomb")
+_EXIT_OF_A_THREAD = {"x86_64": 60, "aarch64": 93}
 _DEAF_TO = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -145,6 +147,27 @@ def _bomb(run: Run) -> NoReturn:
             os.close(free)  # the child holds it now
 
 
+def _leaderless(run: Run) -> NoReturn:
+    """The main thread has left: the kernel calls the process a zombie, and another thread works on."""
+
+    def work() -> None:
+        _live_at_most(run.lifetime)
+        while not _is_leaderless():
+            time.sleep(0.001)
+        _tell(run, "leaderless")
+        threading.Event().wait()
+
+    threading.Thread(target=work, daemon=True).start()
+    _libc.syscall(_EXIT_OF_A_THREAD[os.uname().machine], 0)
+    raise AssertionError("the thread that left is here")
+
+
+def _is_leaderless() -> bool:
+    with open(f"/proc/{os.getpid()}/stat", "rb") as file:
+        stat = file.read()
+    return stat[stat.rindex(b")") + 2 :][:1] == b"Z"
+
+
 ESCAPEES: dict[str, Callable[[Run], NoReturn]] = {
     "plain": _plain,
     "nohup": _nohup,
@@ -156,6 +179,7 @@ ESCAPEES: dict[str, Callable[[Run], NoReturn]] = {
     "setsid-scrubbed": _setsid_scrubbed,
     "daemon": _daemon,
     "daemon-scrubbed": _daemon_scrubbed,
+    "leaderless": _leaderless,
     # The restless ones last: they would slow the others' start.
     "hopper": _hopper,
     "bomb": _bomb,
@@ -247,7 +271,7 @@ def _live_at_most(seconds: float) -> None:
 
 
 def _identity() -> dict[str, int]:
-    with open("/proc/self/stat", "rb") as file:
+    with open(f"/proc/{os.getpid()}/stat", "rb") as file:
         stat = file.read()
     return {"pid": os.getpid(), "start_ticks": int(stat[stat.rindex(b")") + 2 :].split()[19])}
 

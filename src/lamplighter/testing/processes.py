@@ -132,19 +132,35 @@ def _read(pid: int, token: bytes) -> Process | None:
     try:
         with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
             cmdline = file.read()
-        if token not in cmdline:
+        if cmdline and token not in cmdline:
             return None
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            stat = file.read()
+        fields = _fields(f"/proc/{pid}/stat")
+        state = fields[0].decode()
+        if state in _DEAD:
+            cmdline, state = _of_a_thread(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The program's name stands in brackets and may hold anything, brackets and blanks too.
-    fields = stat[stat.rindex(b")") + 2 :].split()
-    state = fields[0].decode()
-    if state in _DEAD:
+    if token not in cmdline or state in _DEAD:
         return None
     arguments = cmdline.decode(errors="surrogateescape").rstrip("\0").split("\0")
     return Process(pid, int(fields[19]), state, tuple(arguments))
+
+
+def _of_a_thread(pid: int) -> tuple[bytes, str]:
+    """The command line and state of a thread that lives on after the main one has left; of a dead process, dead."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        state = _fields(f"/proc/{pid}/task/{thread}/stat")[0].decode()
+        if state not in _DEAD:
+            with open(f"/proc/{pid}/task/{thread}/cmdline", "rb", buffering=0) as file:
+                return file.read(), state
+    return b"", _DEAD[0]
+
+
+def _fields(path: str) -> list[bytes]:
+    """What stands behind the program's name, which is in brackets and may hold anything, brackets and blanks too."""
+    with open(path, "rb", buffering=0) as file:
+        stat = file.read()
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def _surroundings(pid: int) -> bytes:

@@ -9,10 +9,12 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import time
 
-from lamplighter.lifecycle.stop import kill_traced
+from lamplighter.holder.tree import Tree
 
 _LOCK_SECONDS = 0.01
+_KILL_SECONDS = 5.0
 
 
 def is_born(folder: str) -> bool:
@@ -30,12 +32,22 @@ async def was_born(folder: str, session: str) -> bool:
             await asyncio.sleep(_LOCK_SECONDS)
         if os.fstat(file).st_size:
             return True
-        await asyncio.to_thread(kill_traced, session, set[tuple[int, int]](), None)
+        await asyncio.to_thread(_kill_marked, session)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_file(folder))
         return False
     finally:
         os.close(file)
+
+
+def _kill_marked(session: str) -> None:
+    """A command that was forked before its birth was written down. Blocks; for a thread."""
+    tree = Tree(session, None)
+    tree.adopted = True
+    deadline = time.monotonic() + _KILL_SECONDS
+    while tree.members() and time.monotonic() < deadline:
+        tree.kill()
+        time.sleep(_LOCK_SECONDS)  # the kernel's time to take them away; who reaps them is not us
 
 
 def _file(folder: str) -> str:

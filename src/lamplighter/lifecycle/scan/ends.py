@@ -9,23 +9,15 @@ from __future__ import annotations
 import os
 import re
 import select
-import socket
 import stat
 import struct
 from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
 
-_SOCK_DIAG = 4
-_BY_FAMILY = 20
-_DONE, _FAILED = 3, 2
-_DUMP = 0x301
-_SHOW_NAME, _SHOW_PEER = 0x1, 0x4
-_NAME, _PEER, _SHUTDOWN = 0, 2, 6
-_BOTH_WAYS = 3
-_LISTENING, _WAITING = "0A", 10
-_MOST_DESCRIPTORS = 4096
-_PATIENCE_SECONDS = 2.0
+from lamplighter.holder import unix_sockets
+
+_LISTENING = "0A"
 # A program with a line to one of these has a window, or serves those that have.
 _DESKTOP = re.compile(rb"/\.X11-unix/|/wayland-\d|/ICE-unix/|/pulse/native$|/pipewire-\d")
 
@@ -40,24 +32,14 @@ class End(StrEnum):
     OPEN = "open"
 
 
-class UnixSocket:
-    __slots__ = ("listens", "name", "peer", "shut")
-
-    def __init__(self, name: bytes, peer: int, *, shut: bool, listens: bool) -> None:
-        self.name = name
-        self.listens = listens
-        self.peer = peer
-        self.shut = shut
-
-
 class Ends:
     """One look at the machine's sockets, read when first needed; and at the descriptors of each process that is asked about."""
 
     @cached_property
-    def sockets(self) -> dict[int, UnixSocket]:
+    def sockets(self) -> dict[int, unix_sockets.UnixSocket]:
         """Every unix socket, by its inode; nothing where the kernel does not tell."""
         try:
-            return _unix_sockets()
+            return unix_sockets.read_all()
         except (OSError, struct.error):
             return {}
 
@@ -101,30 +83,24 @@ class Ends:
 
     def serves(self, pid: int) -> bool:
         """Whether it waits for clients; also when it is in a network of its own, where nobody here can tell."""
-        return _network(pid) != _network("self") or any(inode in self.listening for inode in self._inodes(pid))
+        return _network(pid) != _network("self") or any(
+            inode in self.listening for inode in unix_sockets.inodes_of(pid)
+        )
 
     def has_window(self, pid: int) -> bool:
         """Whether it is connected to the desktop: then a person may be looking at it."""
-        mine = (self.sockets.get(inode) for inode in self._inodes(pid))
+        mine = (self.sockets.get(inode) for inode in unix_sockets.inodes_of(pid))
         peers = (self.sockets.get(one.peer) for one in mine if one is not None and one.peer)
         return any(peer is not None and _DESKTOP.search(peer.name) for peer in peers)
 
     def is_connected(self, pid: int) -> bool:
         """Whether a client is at a unix socket that it listens at: what was accepted has the same name."""
         mine = {
-            each.name for inode in self._inodes(pid) if (each := self.sockets.get(inode)) and each.listens and each.name
+            each.name
+            for inode in unix_sockets.inodes_of(pid)
+            if (each := self.sockets.get(inode)) and each.listens and each.name
         }
         return any(each.name in mine and not each.listens and each.peer for each in self.sockets.values())
-
-    def _inodes(self, pid: int) -> list[int]:
-        folder, found = f"/proc/{pid}/fd", list[int]()
-        with suppress(OSError):
-            for name in os.listdir(folder)[:_MOST_DESCRIPTORS]:
-                with suppress(OSError):
-                    link = os.readlink(f"{folder}/{name}")
-                    if link.startswith("socket:["):
-                        found.append(_inode(link))
-        return found
 
 
 def _is_regular(path: str) -> bool:
@@ -162,42 +138,3 @@ def _is_abandoned(path: str) -> bool:
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
     finally:
         os.close(descriptor)
-
-
-def _unix_sockets() -> dict[int, UnixSocket]:
-    found: dict[int, UnixSocket] = {}
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as line:
-        line.settimeout(_PATIENCE_SECONDS)
-        request = struct.pack("=BBHIII2I", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, _SHOW_NAME | _SHOW_PEER, 0, 0)
-        line.send(struct.pack("=IHHII", 16 + len(request), _BY_FAMILY, _DUMP, 1, 0) + request)
-        while _take_in(line.recv(1 << 18), found):
-            pass
-    return found
-
-
-def _take_in(data: bytes, found: dict[int, UnixSocket]) -> bool:
-    """The messages of one datagram; False when it was the last."""
-    at = 0
-    while at + 16 <= len(data):
-        length, kind = struct.unpack_from("=IH", data, at)
-        if kind in (_DONE, _FAILED) or length < 32:
-            return False
-        state, inode = struct.unpack_from("=2xBxI", data, at + 16)
-        said = _attributes(data, at + 32, at + length)
-        peer = struct.unpack("=I", said[_PEER])[0] if _PEER in said else 0
-        shut = bool(said.get(_SHUTDOWN, b"\0")[0] & _BOTH_WAYS == _BOTH_WAYS)
-        name = said.get(_NAME, b"").rstrip(b"\0")
-        found[inode] = UnixSocket(name, peer, shut=shut, listens=state == _WAITING)
-        at += length + 3 & ~3
-    return True
-
-
-def _attributes(data: bytes, at: int, end: int) -> dict[int, bytes]:
-    found: dict[int, bytes] = {}
-    while at + 4 <= end:
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < 4:
-            break
-        found[kind] = data[at + 4 : at + length]
-        at += length + 3 & ~3
-    return found

@@ -184,8 +184,17 @@ class Gauge:
         self._scan, self._measures = await asyncio.to_thread(self._measure, subjects, when)
         self._at = time.monotonic()
         self._samples = {name: samples for name, samples in self._samples.items() if name in self._measures}
+        self._remember()
         if self.after_look is not None:
             self.after_look(self._measures)
+
+    def _remember(self) -> None:
+        """Whom a look has seen under a session's holder: what leaves the tree and lives is known when the session ends."""
+        for name, measure in self._measures.items():
+            lamp = self.fleet.lamps.get(name)
+            if lamp is not None and not lamp.session.traced:
+                kept = {key for key in lamp.below if (stat := self.processes.get(key[0])) and stat.start == key[1]}
+                lamp.below = kept | {stat.key for stat in measure.processes}
 
     def _subject(self, lamp: Lamp) -> _Subject | None:
         session = lamp.session

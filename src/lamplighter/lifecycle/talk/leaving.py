@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 
 from lamplighter.agents.signs import Signs
 from lamplighter.domain.keys import encode_keys
@@ -40,7 +39,8 @@ class Leaving:
         signs = self.screens.signs(lamp.session)
         if signs is None or (told := await self._told(lamp.session)) is None:
             return False
-        await self._note(lamp)
+        if not await self.fleet.note_asking(lamp) and not self._time_left(lamp):
+            return True
         try:
             for _ in range(_STEPS):
                 if not self._may(lamp):
@@ -52,11 +52,10 @@ class Leaving:
             pass
         return True
 
-    async def _note(self, lamp: Lamp) -> None:
+    def _time_left(self, lamp: Lamp) -> bool:
+        """For a daemon that goes on where another has begun: the time for asking counts from the first."""
         intent = lamp.session.intent
-        if intent is not None and intent.asked_at is None:
-            asked = replace(intent, asked_at=self.fleet.clock.now())
-            await self.fleet.change(lamp.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
+        return intent is not None and intent.ask_left(self.fleet.clock.monotonic()) > 0
 
     def _may(self, lamp: Lamp) -> bool:
         """It is there, and nobody has lost patience since."""

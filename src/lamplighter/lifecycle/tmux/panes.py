@@ -30,7 +30,7 @@ from lamplighter.line import RefusedError
 log = logging.getLogger(__name__)
 _MEETING_SECONDS = 20.0
 _LOOK_SECONDS = 1.0
-Killer = Callable[[str, set[tuple[int, int]], str | None], dict[str, Any]]
+Killer = Callable[[str, set[tuple[int, int]], str | None], Certificate]
 
 
 def intended(name: str, exact: str | None, given: bool, environment: dict[str, str]) -> dict[str, Any]:
@@ -198,8 +198,8 @@ class Panes:
         why = {"why": "in a pane that was added by hand: best effort"}
         return replace(
             certificate,
-            processes=[*certificate.processes, *({**entry, **why} for entry in found["processes"])],
-            survivors=[*certificate.survivors, *found["survivors"]],
+            processes=[*certificate.processes, *({**entry, **why} for entry in found.processes)],
+            survivors=[*certificate.survivors, *found.survivors],
         )
 
     async def _remove(self, session: Session) -> list[Marked]:
