@@ -23,6 +23,7 @@ TEN = [
     "setsid-scrubbed",
     "daemon",
     "daemon-scrubbed",
+    "leaderless",
     "hopper",
 ]
 STEADY = [name for name in TEN if name != "hopper"]

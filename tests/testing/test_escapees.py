@@ -100,8 +100,8 @@ def test_each_is_what_it_is_called(launch: Launch, name: str) -> None:
     assert (environment(pid) == b"") == (name in SCRUBBED)
     assert (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z") == (name == "leaderless")
     ignores = ignored_signals(pid)
-    assert (signal.SIGHUP in ignores) == (name in {"nohup", "deaf"})
-    assert ({signal.SIGTERM, signal.SIGINT} <= ignores) == (name == "deaf")
+    assert (signal.SIGHUP in ignores) == (name in {"nohup", "deaf", "leaderless"})
+    assert ({signal.SIGTERM, signal.SIGINT} <= ignores) == (name in {"deaf", "leaderless"})
     if name.startswith("daemon"):
         assert {os.readlink(f"/proc/{pid}/fd/{number}") for number in range(3)} == {"/dev/null"}
 
@@ -126,7 +126,7 @@ def test_a_hangup_misses_those_that_ignore_it(launch: Launch) -> None:
     run = launch(*names)
     os.killpg(run.main.pid, signal.SIGHUP)
     run.main.wait(timeout=10)
-    assert processes.wait_until(lambda: run.living() == OUTSIDE_GROUP | {"nohup", "deaf"}), run.living()
+    assert processes.wait_until(lambda: run.living() == OUTSIDE_GROUP | {"nohup", "deaf", "leaderless"}), run.living()
 
 
 def test_a_session_scan_misses_those_outside_the_session(launch: Launch) -> None:

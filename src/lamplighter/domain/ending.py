@@ -98,6 +98,18 @@ class Certificate:
         }
         return {**document, "spared": self.spared} if self.spared else document
 
+    def with_found(self, found: Certificate) -> Certificate:
+        """With what was found outside the tree, or past its holder: no proof by the kernel covers that."""
+        known = {(entry["pid"], entry["start_ticks"]) for entry in found.processes}
+        before = [entry for entry in self.processes if (entry["pid"], entry["start_ticks"]) not in known]
+        return Certificate(
+            Guarantee.BEST_EFFORT,
+            self.seconds + found.seconds,
+            [*before, *found.processes],
+            [*self.survivors, *found.survivors],
+            [*self.spared, *found.spared],
+        )
+
     @staticmethod
     def from_document(document: dict[str, Any]) -> Certificate:
         return Certificate(

@@ -63,6 +63,11 @@ class Stat:
     def key(self) -> tuple[int, int]:
         return self.pid, self.start
 
+    @property
+    def is_gone(self) -> bool:
+        """Dead, and only waiting to be reaped. One that a tracer holds is not: without the tracer nobody can reap it."""
+        return self.state in "ZX" and not tracer_of(self.pid)
+
 
 def read_stat(pid: int) -> Stat | None:
     """The process, or None when there is none (any more)."""
@@ -124,6 +129,12 @@ def is_alive(pid: int, start: int) -> bool:
     """Whether this very process runs; one that is dead and not reaped does not."""
     stat = read_stat(pid)
     return stat is not None and stat.start == start and stat.state not in "ZX"
+
+
+def is_left(pid: int, start: int) -> bool:
+    """Whether this very process runs, or a tracer holds it dead."""
+    stat = read_stat(pid)
+    return stat is not None and stat.start == start and not stat.is_gone
 
 
 def all_pids() -> list[int]:

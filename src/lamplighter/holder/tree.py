@@ -65,11 +65,6 @@ def _iso(moment: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{part:03d}Z"
 
 
-def _is_there(stat: proc.Stat) -> bool:
-    """Alive; or dead, and held by a tracer, without whom nobody can reap it."""
-    return stat.state not in "ZX" or proc.tracer_of(stat.pid) != 0
-
-
 def _why_it_is_there(stat: proc.Stat) -> str:
     tracer = proc.tracer_of(stat.pid)
     if stat.state in "ZX" and tracer:
@@ -109,7 +104,7 @@ class Tree:
         self._spare(found)
         if self.adopted:
             self.roots |= {stat.key for stat in found.values()}
-        return {pid: stat for pid, stat in found.items() if _is_there(stat)}
+        return {pid: stat for pid, stat in found.items() if not stat.is_gone}
 
     def _is_listed(self) -> bool:
         """Whether the kernel can name its members. Fifty shims that kill at once, each reading the whole machine again and again
@@ -343,8 +338,7 @@ class Tree:
         left: list[Death] = []
         for (pid, start), death in self.deaths.items():
             if death.gone_at is None:
-                stat = proc.read_stat(pid)
-                if stat is not None and stat.start == start and _is_there(stat):
+                if proc.is_left(pid, start):
                     left.append(death)
                 else:
                     death.gone_at = time.monotonic()

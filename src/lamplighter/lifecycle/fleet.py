@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lamplighter.clock import Clock
+from lamplighter.domain.ending import Certificate
 from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
 from lamplighter.domain.name import make_id
@@ -41,6 +42,7 @@ class Lamp:
     phase: str = "running"
     guarantee: str = "tree"
     certificate: dict[str, Any] | None = None
+    helped: Certificate | None = None  # what the daemon had to end for its holder
     last_sent: int | None = None
     asked: tuple[float, str] | None = (
         None  # when a text was last sent, just before it was; and the text, in memory alone

@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from lamplighter.domain.ending import Certificate, Guarantee
@@ -85,13 +85,7 @@ class LastLook:
         how = {each.key: each.how for each in found if not each.beyond}
         killed = await asyncio.to_thread(self.kill, session.id, how.keys(), None, how)
         beyond = [await asyncio.to_thread(_document, each) for each in found if each.beyond]
-        return Certificate(
-            Guarantee.BEST_EFFORT,
-            certificate.seconds + killed.seconds,
-            [*certificate.processes, *killed.processes],
-            [*certificate.survivors, *killed.survivors],
-            [*certificate.spared, *beyond],
-        )
+        return certificate.with_found(replace(killed, spared=[*killed.spared, *beyond]))
 
     def kill(
         self, session: str, roots: Iterable[Key], cgroup: str | None, how: Mapping[Key, str] = MappingProxyType({})
@@ -133,9 +127,8 @@ def _look_around(subjects: list[Subject], ours: set[int]) -> dict[str, list[Foun
     """For a thread: one pass over the machine for all of them."""
     processes = {pid: stat for pid, stat in proc.scan().items() if stat.parent != _KERNEL_THREADS}
     apart = ours | proc.descendants(processes, ours).keys()
-    oldest = min(subject.since for subject in subjects)
     by_key = {stat.key: stat for pid, stat in processes.items() if pid not in apart and stat.state not in "ZX"}
-    marks = {key: proc.environment_of(key[0], MARK) for key in by_key if key[1] >= oldest}
+    marks = {key: proc.environment_of(key[0], MARK) for key in by_key}
     return {
         subject.session: [_judged(by_key[key], how, subject) for key, how in _remains(subject, by_key.keys(), marks)]
         for subject in subjects

@@ -238,6 +238,8 @@ class Undertaker:
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
+        if lamp.helped is not None:
+            certificate = certificate.with_found(lamp.helped)
         certificate = await self._look_once_more(lamp, certificate, asked=intent is not None)
         why = document.get("why") if intent is None else None
         await self._record(
@@ -274,6 +276,19 @@ class Undertaker:
             lamp.notify()
             certificate = replace(certificate, survivors=before)
             await until(lamp.changed, _RETRY_SECONDS)
+
+    async def kill_below(self, lamp: Lamp) -> None:
+        """For a shim that cannot get to the end and names nobody: one of 0.1.0 takes a process whose main thread has left for
+        dead. What lives below it gets a KILL by pid from here, and the certificate says so."""
+        shim = lamp.session.shim
+        if shim is None:
+            return
+        below = await asyncio.to_thread(lambda: proc.descendants(proc.scan(), {shim.pid}))
+        roots = {stat.key for stat in below.values() if not stat.is_gone}
+        if roots:
+            lamp.helped = await asyncio.to_thread(
+                self.last_look.kill, lamp.session.id, roots, None, dict.fromkeys(roots, "below its shim")
+            )
 
     async def lose(self, session: Session, why: str) -> None:
         """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""

@@ -27,12 +27,13 @@ from lamplighter.lifecycle.last_look import LastLook
 from lamplighter.lifecycle.launch.holding import holding_spec
 from lamplighter.lifecycle.launch.launcher import Launcher
 from lamplighter.lifecycle.stop import Undertaker
-from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.lifecycle.tmux.panes import Panes
 from lamplighter.line import Line, RefusedError
 
 log = logging.getLogger(__name__)
 _TAKEOVER_SECONDS = 10.0
+_HELP_SECONDS = 10.0
 
 
 class Watch:
@@ -109,6 +110,8 @@ class Watch:
         if hello["why"] and lamp.session.state is State.RUNNING:
             await self._abandoned(lamp, hello["why"])
         lamp.notify()
+        if lamp.phase == "survivors":
+            await self._survived(lamp, hello["certificate"])
         if lamp.session.state is State.ENDING and lamp.phase in ("running", "leftovers"):
             self.undertaker.carry_out(lamp.session.id)
 
@@ -140,7 +143,15 @@ class Watch:
         await self.fleet.note(lamp.session.id, DAEMON, "exited", exit=exit, children="kept")
 
     def _on_survivors(self, lamp: Lamp, event: dict[str, Any]) -> None:
-        lamp.certificate = event["certificate"]
+        self.tasks.begin(self._survived(lamp, event["certificate"]), f"survivors of {lamp.session.id}")
+
+    async def _survived(self, lamp: Lamp, certificate: dict[str, Any]) -> None:
+        """A shim that cannot get to the end and names nobody is helped first."""
+        if not certificate["survivors"]:
+            await self.undertaker.kill_below(lamp)
+            if await until(lamp.ended, _HELP_SECONDS):
+                return
+        lamp.certificate = certificate
         lamp.phase = "survivors"
         lamp.notify()
 

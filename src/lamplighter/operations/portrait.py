@@ -224,7 +224,7 @@ def _intent(session: Session) -> dict[str, Any] | None:
 def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Those that live yet: a shim says who has survived, and not when one of several goes at last."""
     found: list[dict[str, Any]] = certificate["survivors"] if certificate else []
-    return [each for each in found if proc.is_alive(each["pid"], each["start_ticks"])]
+    return [each for each in found if proc.is_left(each["pid"], each["start_ticks"])]
 
 
 def _ending(session: Session) -> EndingView | None:

@@ -148,7 +148,8 @@ def _bomb(run: Run) -> NoReturn:
 
 
 def _leaderless(run: Run) -> NoReturn:
-    """The main thread has left: the kernel calls the process a zombie, and another thread works on."""
+    """The main thread has left: the kernel calls the process a zombie, and another thread works on, deaf as well."""
+    _ignore_all()
 
     def work() -> None:
         _live_at_most(run.lifetime)
