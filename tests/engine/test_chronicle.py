@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_a_packet_that_is_only_looked_at_was_delivered_to_nobody(lit: Engine) ->
     lit.call("store_records", project="shop", records=[{"content": "never push", "type": "constraint"}])
 
     def receipts() -> int:
-        with sqlite3.connect(lit.home.database) as db:
+        with closing(sqlite3.connect(lit.home.database)) as db, db:
             return int(db.execute("SELECT count(*) FROM receipts").fetchone()[0])
 
     looked = lit.call("load_handoff", project="shop", preview=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def test_an_apply_that_was_cut_off_long_ago_begins_with_nothing_new(away: int, o
     with engine(PYTHONPATH=FOLDER, LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
         session = made.start("sleep", "300", name="one", headless=True)["id"]
         of = plan(made, "*", force=True)
-        with sqlite3.connect(made.home.database) as db:  # as it is right after the intent was written
+        with closing(sqlite3.connect(made.home.database)) as db, db:  # as it is right after the intent was written
             begun = "UPDATE plans SET state = 'applying', applied_at = made_at, orders = json_set(orders, '$.key', 'k')"
             db.execute(f"{begun} WHERE id = ?", (of,))
         db.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ EVERYTHING: dict[str, Any] = {
 
 def rows(lit: Engine, table: str) -> list[dict[str, Any]]:
     """Straight from the store, past whatever the daemon would say."""
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         db.row_factory = sqlite3.Row
         return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -158,7 +159,7 @@ def test_a_restart_and_a_reboot_do_not_end_it(timed: Timed) -> None:
     assert (lit.show(session)["state"], lit.show(session)["guarantee"]) == ("running", "best_effort")
     lit.call("stop_daemon")
     assert wait_until(lambda: not lit.home.run or _is_down(lit))
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE sessions SET boot = 'before', facts = json_set(facts, '$.lease.spoke.boot', 'before')")
     assert lit.show(session)["state"] == "running"
     clock.jump(25 * HOUR)  # of the time between two boots the wall clock alone tells

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def keep(lit: Engine, *contents: str, kind: str = "constraint", project: str | N
         )
         for number, content in enumerate(contents)
     ]
-    with sqlite3.connect(lit.home.database, timeout=30) as db:
+    with closing(sqlite3.connect(lit.home.database, timeout=30)) as db, db:
         for record in made:
             records.insert(db, record)
     db.close()
@@ -75,7 +76,7 @@ def keep(lit: Engine, *contents: str, kind: str = "constraint", project: str | N
 
 
 def receipts(lit: Engine) -> list[dict[str, Any]]:
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         rows = db.execute("SELECT document FROM receipts ORDER BY id").fetchall()
     db.close()
     return [json.loads(row[0]) for row in rows]

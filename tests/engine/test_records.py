@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import threading
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -345,7 +346,7 @@ def test_what_is_forgotten_hard_is_nowhere(lit: Engine, tmp_path: Path) -> None:
     assert refused(lit, "update_record", action="forget", records=[record["id"]]).code == "NOT_FOUND"
     assert lit.call("search_records", query=word, all=True, state="all")["records"] == []
     assert lit.call("search_records", query="filler", project="shop")["total"] == 200
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
@@ -394,7 +395,7 @@ def test_a_daemon_that_dies_while_it_forgets_goes_on_with_it(lit: Engine) -> Non
     lit.kill(lit.daemon())
     assert wait_until(lambda: lit.call("get_status") is not None)
     lit.call("stop_daemon")
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("DELETE FROM records WHERE id = ?", (record["id"],))
         db.execute("DELETE FROM record_texts")
         db.execute("DELETE FROM calls")

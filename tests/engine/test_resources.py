@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_a_reboot_ends_what_ran(lit: Engine) -> None:
     for process in (lit.keeper(), lit.daemon(), *shims):
         lit.kill(process)
     assert wait_until(lambda: not any(inspect(pid) for pid in pids))
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE sessions SET boot = 'another-boot'")
     db.close()
     for session in (running, ending):
@@ -126,13 +127,13 @@ def test_a_store_of_a_newer_version_is_left_alone(lit: Engine) -> None:
     lit.call("get_status")
     lit.call("stop_daemon")
     assert wait_until(lambda: not alive(*lit.keeper()))
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("PRAGMA user_version = 999")
     db.close()
     tried = lit.cli("ls", "--json")
     assert tried.returncode == 3
     assert "newer" in json.loads(tried.stdout)["error"]["message"]
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     db.close()
 
@@ -182,7 +183,7 @@ def test_prune_shows_and_does(lit: Engine) -> None:
     old, new = (lit.start("sh", "-c", f"echo {name}")["id"] for name in ("old", "new"))
     for session in (old, new):
         lit.call("wait_session", session=session, timeout="60s")
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE sessions SET ended_at = ended_at - 31 * 86400 WHERE id = ?", (old,))
     db.close()
     shown = lit.call("prune_logs")

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def _go(home: Path) -> None:
 
 
 def _aliases(lit: Engine, session: str) -> list[str]:
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         rows = db.execute("SELECT value FROM aliases WHERE session = ? ORDER BY at", (session,)).fetchall()
     db.close()
     return [row[0] for row in rows]

@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,14 @@ def test_a_daemon_lost_before_the_answer_was_kept(lit: Engine) -> None:
 
     first = lit.call("create_token", key="k", name="once", scope="read")
     lit.kill(lit.daemon())
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE calls SET state = 'claimed', result = NULL WHERE key = 'k'")
     db.close()
     second = lit.call("create_token", key="k", name="once", scope="read")
     assert second["secret"] not in (None, first["secret"])
     assert second["id"] == first["id"]
     assert len(lit.call("list_tokens")["tokens"]) == 1
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         assert db.execute("SELECT digest FROM tokens").fetchall() == [(digest_of(second["secret"]),)]
     db.close()
 

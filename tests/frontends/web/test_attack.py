@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -153,7 +154,7 @@ def test_hidden_tabs_give_their_connection_back(lit: Engine, page_of: PageOf) ->
 
 def test_ten_thousand_events(lit: Engine, page_of: PageOf) -> None:
     session = lit.start("sleep", "300", name="eventful")["id"]
-    with sqlite3.connect(lit.folder / "lamplighter.db", timeout=30) as db:
+    with closing(sqlite3.connect(lit.folder / "lamplighter.db", timeout=30)) as db, db:
         columns = [row[1] for row in db.execute("PRAGMA table_info(events)")]
         assert columns
         row = dict(

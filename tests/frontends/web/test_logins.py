@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -176,7 +176,7 @@ def test_no_secret_is_stored(served: Engine) -> None:
     )
     for secret in (url.partition("=")[2], mine.cookie.partition("=")[2], mine.proof, "the-key-of-the-oil-store"):
         assert secret.encode() not in data
-    with sqlite3.connect(next(served.folder.rglob("*.db"))) as db:
+    with closing(sqlite3.connect(next(served.folder.rglob("*.db")))) as db, db:
         assert db.execute("SELECT count(*) FROM logins").fetchone() == (1,)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -476,7 +477,7 @@ def test_a_great_answer_comes_in_pages(client: McpClient) -> None:
 def test_a_hundred_tasks_are_kept(kiro: Engine, client: McpClient) -> None:
     first = client.call("kiro_chat_async", message="say first")["task_id"]
     until_done(client, first)
-    with sqlite3.connect(kiro.home.database) as db:  # ninety-nine more would take a while
+    with closing(sqlite3.connect(kiro.home.database)) as db, db:  # ninety-nine more would take a while
         columns = [row[1] for row in db.execute("PRAGMA table_info(kiro_turns)")]
         chosen = ", ".join(
             {"id": "id || ?", "key": "key || ?", "ended_at": "ended_at + 1"}.get(name, name) for name in columns
