@@ -6,7 +6,7 @@ COMPILE := $(PYTHON) -m uv pip compile pyproject.toml --universal --python-versi
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor screenshots
+.PHONY: help environment test test-deep test-agents test-python bench lock format lint wheel vendor screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test-deep: ## the long and the random cases, ROUNDS times (5), each round with a
 
 test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of their endings that often
 	@LAMPLIGHTER_AGENT_ROUNDS=$(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) ./test -m agents
+
+test-python: ## the engine's cases on the newest Python and tmux, in a tree of Debian's next release
+	@./test --tree
 
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from scripts import detachment, environment, outsiders, programs
+from scripts import debian, detachment, environment, interpreter, outsiders, programs
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-cl
 
 
 def main(arguments: list[str]) -> int:
-    """Everything once; with arguments, pytest alone with them. `--prepare`: the environment alone."""
+    """Everything once; with arguments, pytest alone with them. `--prepare`: the environment alone; `--tree`: see debian.py."""
     link = detachment.linked()
     if link is None and detachment.needed():
         return detachment.relaunch()
@@ -53,13 +53,25 @@ def _everything(arguments: list[str]) -> int:
     environment.ready(tests=True)
     if arguments == ["--prepare"]:
         return 0
+    if arguments[:1] == ["--tree"]:
+        return debian.test(arguments[1:])
     programs.ready()
     outsiders.ready()
     if "agents" in arguments:  # -m agents
         outsiders.agents_ready()
     if arguments:
         return _pytest(arguments)
-    return check((*STATIC, TESTS))
+    status = check((*STATIC, TESTS))
+    print(untried(), flush=True)
+    return status
+
+
+def untried() -> str:
+    """Which of the Pythons that we support these tests did not run on."""
+    own = sys.version_info[:2]
+    newest = range(interpreter.OLDEST[1], interpreter.NEWEST[1] + 1)
+    others = ", ".join(f"3.{minor}" for minor in newest if (3, minor) != own)
+    return f"Not tried: Python {others}. `make test-python` tries {debian.PYTHON}."
 
 
 def _pytest(arguments: list[str]) -> int:

@@ -54,3 +54,12 @@ def test_what_comes_of_the_stages(tmp_path: Path, cases: str, said: str, status:
     assert done.returncode == status, done.stdout
     assert done.stdout.rstrip().endswith(said)
     assert "version        ok" in done.stdout, "a later stage runs all the same"
+
+
+def test_the_pythons_that_were_not_tried_are_named() -> None:
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from scripts import checks; print(checks.untried())"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    own = f"3.{sys.version_info.minor}"
+    untried = said.partition("Python ")[2].partition(". ")[0].split(", ")
+    assert sorted([own, *untried]) == ["3.11", "3.12", "3.13", "3.14"]
+    assert "make test-python" in said
