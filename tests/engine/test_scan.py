@@ -260,7 +260,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
         desktop = enter(socket.socket(socket.AF_UNIX))
         desktop.bind(str(place))
         desktop.listen()
-        desktop.settimeout(30)
+        desktop.settimeout(120)
         dead = {
             "server of a dead agent": server("vite", mark, marks=inherited),
             "setsid on purpose": sleeper("worker", mark, output=str(tmp_path / "worker.log"), marks=inherited),
@@ -456,7 +456,7 @@ def test_what_is_refused(watcher: Engine, mark: str) -> None:
 import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(watcher.home.run)!r} + "/daemon.sock")
 s.sendall({request!r}.encode() + b"\\n"); print(s.makefile().readline(), flush=True)"""
     started = watcher.start(sys.executable, "-c", code, headless=True)
-    watcher.call("wait_session", session=started["id"], until="text=error", timeout="30s")
+    watcher.call("wait_session", session=started["id"], until="text=error", timeout="120s")
     assert "FORBIDDEN" in watcher.output(started["id"])
 
 

@@ -264,7 +264,7 @@ def test_its_lease_ends_it_and_it_can_be_gone_on_from(timed: Timed) -> None:
         client.call("resume_session", agent_id="quiet")
         client.call("get_session_summary", session_id=other)
         clock.advance(5 * HOUR)
-        assert wait_until(lambda: lit.show(other)["state"] == "ended", 20)
+        assert wait_until(lambda: lit.show(other)["state"] == "ended")
         assert lit.show(session)["state"] == "running"
         closed = close(client, other, reason="late")
         assert (closed["status"], closed["reason"]) == ("already_closed", "its lease ran out")

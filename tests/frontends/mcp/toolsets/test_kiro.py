@@ -78,7 +78,7 @@ def until_done(client: McpClient, task: str) -> dict[str, Any]:
         last.update(client.call("kiro_task_status", task_id=task))
         return last["is_done"]
 
-    assert wait_until(done, 30.0), last
+    assert wait_until(done), last
     return last
 
 
@@ -528,7 +528,7 @@ def test_a_message_that_hangs_in_silence_is_ended_and_said_to_be(
             clock.advance(100)
             return client.call("kiro_task_status", task_id=task)["is_done"]
 
-        assert wait_until(ended, 30.0)
+        assert wait_until(ended)
         assert ToolError(client.result(number)).code == "COMMAND_TIMEOUT"
 
 
