@@ -151,7 +151,8 @@ def test_an_agent_in_a_tmux_session_made_by_hand_is_named_by_it(watcher: Engine,
     script.write_text("import time; time.sleep(300)")
     with tmux_of(watcher) as tmux:
         pane = tmux.new("work", sys.executable, str(script))
-        assert wait_until(lambda: "codex" in proc.command_of(pane))
+        # Not "codex" alone: until it executes, it has the words of the tmux that was told to start it.
+        assert wait_until(lambda: proc.command_of(pane).startswith(sys.executable))
         (agent,) = [one for one in watcher.call("scan_host")["agents"] if one["pid"] == pane]
         assert (agent["agent"], agent["tmux"], agent["terminal"]) == ("codex", "tmux:work", True)
 
