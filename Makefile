@@ -2,15 +2,17 @@
 
 PYTHON := .venv/bin/python
 ROUNDS ?= 5
+COMPILE := $(PYTHON) -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor screenshots
+.PHONY: help environment test test-deep test-agents test-python bench lock format lint wheel vendor screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-environment: ## .venv, from the lock
-	@./run --prepare
+environment: ## .venv, from the locks, with what the checks and tests need
+	@./test --prepare
 
 test: ## every check and every case once
 	@./test
@@ -25,13 +27,15 @@ test-deep: ## the long and the random cases, ROUNDS times (5), each round with a
 test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of their endings that often
 	@LAMPLIGHTER_AGENT_ROUNDS=$(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) ./test -m agents
 
+test-python: ## the engine's cases on the newest Python and tmux, in a tree of Debian's next release
+	@./test --tree
+
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench
 
-lock: environment ## make requirements/dev.lock again from pyproject.toml
-	@$(PYTHON) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
-		--quiet --output-file requirements/dev.lock
+lock: environment ## make requirements/run.lock and dev.lock again from pyproject.toml
+	@$(COMPILE) --extra build --extra dev --output-file requirements/dev.lock
+	@$(COMPILE) --extra build --constraint requirements/dev.lock --output-file requirements/run.lock
 
 format: environment ## put the code in shape
 	@$(PYTHON) -m scripts.checks --write

@@ -9,9 +9,8 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
-from scripts import detachment, environment, outsiders, programs
+from scripts import debian, detachment, environment, interpreter, outsiders, programs
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,12 @@ SHAPING = (
     Stage("ruff format", ("ruff", "format")),
     Stage("biome", ("biome", "check", "--error-on-warnings", "--write")),
 )
-SAID = ".pytest_cache/said.xml"  # what came of each case
 # Twice the cores that are usual: half of the time a test waits for something to happen.
-TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-clear", f"--junit-xml={SAID}"), live=True)
-# A few cases that fail among thousands of others on a busy machine are asked once more, one after another: see _again.
-AGAIN = Stage("pytest again", ("pytest", "--last-failed", f"--junit-xml={SAID}"), live=True)
-_MOST_AGAIN = 3
-_SOME_FAILED = 1  # pytest's: it ran to its end
+TESTS = Stage("pytest", ("pytest", "-n", "4", "--dist", "worksteal", "--cache-clear"), live=True)
 
 
 def main(arguments: list[str]) -> int:
-    """Everything once; or, with arguments, pytest alone with them."""
+    """Everything once; with arguments, pytest alone with them. `--prepare`: the environment alone; `--tree`: see debian.py."""
     link = detachment.linked()
     if link is None and detachment.needed():
         return detachment.relaunch()
@@ -56,14 +50,28 @@ def main(arguments: list[str]) -> int:
 
 
 def _everything(arguments: list[str]) -> int:
-    environment.ready()
+    environment.ready(tests=True)
+    if arguments == ["--prepare"]:
+        return 0
+    if arguments[:1] == ["--tree"]:
+        return debian.test(arguments[1:])
     programs.ready()
     outsiders.ready()
     if "agents" in arguments:  # -m agents
         outsiders.agents_ready()
     if arguments:
         return _pytest(arguments)
-    return check((*STATIC, TESTS))
+    status = check((*STATIC, TESTS))
+    print(untried(), flush=True)
+    return status
+
+
+def untried() -> str:
+    """Which of the Pythons that we support these tests did not run on."""
+    own = sys.version_info[:2]
+    newest = range(interpreter.OLDEST[1], interpreter.NEWEST[1] + 1)
+    others = ", ".join(f"3.{minor}" for minor in newest if (3, minor) != own)
+    return f"Not tried: Python {others}. `make test-python` tries {debian.PYTHON}."
 
 
 def _pytest(arguments: list[str]) -> int:
@@ -73,40 +81,9 @@ def _pytest(arguments: list[str]) -> int:
 
 def check(stages: tuple[Stage, ...]) -> int:
     """Run the stages, one line each; 0 when all of them passed."""
-    failed: list[str] = []
-    unsteady: list[str] = []
-    for stage in stages:
-        status = _run(stage)
-        if status == _SOME_FAILED and stage is TESTS:
-            unsteady = _again()
-            status = 0 if unsteady else status
-        if status:
-            failed.append(stage.name)
-    for case in unsteady:
-        print(f"\nUNSTEADY: {case} failed among the others and passed alone. Something depends on when.", flush=True)
+    failed = [stage.name for stage in stages if _run(stage)]
     print(f"\nFailed: {', '.join(failed)}" if failed else "\nAll good.", flush=True)
     return 1 if failed else 0
-
-
-def _again() -> list[str]:
-    """The cases that failed, if they are few and pass one after another; else none. What they said the first time is above. An
-    error beside a case (of a fixture, a worker that crashed) is not asked again: it is told of one that may not be to blame."""
-    first = _came_of_it()
-    failed = sorted(name for name, came in first.items() if came == "failure")
-    if not 0 < len(failed) <= _MOST_AGAIN or "error" in first.values() or _run(AGAIN):
-        return []
-    second = _came_of_it()
-    return failed if all(second.get(name) == "passed" for name in failed) else []
-
-
-def _came_of_it() -> dict[str, str]:
-    """Of each case: passed, failure, error or skipped."""
-    found: dict[str, str] = {}
-    for case in ElementTree.parse(environment.ROOT / SAID).iter("testcase"):
-        came = next((child.tag for child in case if child.tag in ("error", "failure", "skipped")), "passed")
-        name = f"{case.get('classname')}::{case.get('name')}"
-        found[name] = "error" if "error" in (came, found.get(name)) else came
-    return found
 
 
 def _run(stage: Stage) -> int:

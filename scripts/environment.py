@@ -1,6 +1,7 @@
-"""Makes `.venv`: exactly what the lock names, hash by hash, and the project itself on top.
+"""Makes `.venv`: exactly what a lock names, hash by hash, and the project itself on top. `./run` needs what runs, and no more;
+what only the checks and tests need is added by `./test`.
 
-Knows the lock and the stamp that says from what the environment was made; knows nothing of what is run in it.
+Knows the locks and the stamp that says from what the environment was made; knows nothing of what is run in it.
 """
 
 from __future__ import annotations
@@ -16,23 +17,30 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-LOCK = ROOT / "requirements" / "dev.lock"
+RUN_LOCK = ROOT / "requirements" / "run.lock"
+DEV_LOCK = ROOT / "requirements" / "dev.lock"  # all of the other too, at the same versions
 PROJECT = ROOT / "pyproject.toml"
 STAMP = VENV / "lamplighter-stamp"
 
 
-def ready() -> None:
-    """Make the environment if it is missing or was made from another lock or Python. Cheap when nothing is to do."""
-    base, project = f"python {_version()} lock {_digest(LOCK)}", f"project {_digest(PROJECT)}"
-    if _stamp() == [base, project]:
+def ready(*, tests: bool = False) -> None:
+    """Make the environment if it is missing or was made from another lock or Python; with `tests`, add what they need. Cheap
+    when nothing is to do."""
+    wanted = _wanted(tests)
+    if _fits(wanted):
         return
     with _alone():
-        stamp = _stamp()  # again: somebody else may have made it while we waited
-        if stamp[:1] != [base]:
+        if _fits(wanted):  # again: somebody else may have made it while we waited
+            return
+        if not _may_grow(wanted):
             _make()
-        if stamp != [base, project]:
+        if tests:
+            print(f"Adding what the tests need, from {DEV_LOCK.relative_to(ROOT)} …", flush=True)
+            _install("--require-hashes", "--requirement", str(DEV_LOCK))
+        stamp = {**_stamp(), **wanted}
+        if _stamp().get("project") != wanted["project"]:
             _install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-            STAMP.write_text(f"{base}\n{project}\n")
+        STAMP.write_text("".join(f"{name} {value}\n" for name, value in stamp.items()))
 
 
 def tool(name: str) -> str:
@@ -40,11 +48,28 @@ def tool(name: str) -> str:
     return str((VENV / "bin" / name).relative_to(ROOT))
 
 
+def _wanted(tests: bool) -> dict[str, str]:
+    """What the stamp has to say."""
+    wanted = {"python": _version(), "run": _digest(RUN_LOCK), "project": _digest(PROJECT)}
+    return {**wanted, "tests": _digest(DEV_LOCK)} if tests else wanted
+
+
+def _fits(wanted: dict[str, str]) -> bool:
+    return wanted.items() <= _stamp().items()
+
+
+def _may_grow(wanted: dict[str, str]) -> bool:
+    """Whether all that is there belongs there: then nothing has to be taken away, and what is missing can be added."""
+    stamp = _stamp()
+    based = all(stamp.get(name) == wanted[name] for name in ("python", "run"))
+    return based and stamp.get("tests") in (None, wanted.get("tests", stamp.get("tests")))
+
+
 def _make() -> None:
-    print(f"Making .venv with Python {_version()} from requirements/dev.lock …", flush=True)
+    print(f"Making .venv with Python {_version()} from {RUN_LOCK.relative_to(ROOT)} …", flush=True)
     STAMP.unlink(missing_ok=True)
     _run(_interpreter(), "-m", "venv", "--clear", str(VENV))
-    _install("--require-hashes", "--requirement", str(LOCK))
+    _install("--require-hashes", "--requirement", str(RUN_LOCK))
 
 
 def _install(*arguments: str) -> None:
@@ -73,16 +98,16 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _stamp() -> list[str]:
-    """The stamp's lines; none when there is no environment, it was never finished, or its Python is gone."""
+def _stamp() -> dict[str, str]:
+    """What the environment was made from; nothing when there is none, it was never finished, or its Python is gone."""
     if not (VENV / "bin" / "python").exists() or not STAMP.exists():
-        return []
-    return STAMP.read_text().splitlines()
+        return {}
+    return dict(line.split(maxsplit=1) for line in STAMP.read_text().splitlines())
 
 
 @contextmanager
 def _alone() -> Generator[None]:
     """One maker at a time: ./run and ./test may be started together. The kernel drops this lock with the process."""
-    with LOCK.open() as lock:
+    with RUN_LOCK.open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

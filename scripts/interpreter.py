@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 OLDEST = (3, 11)
-NEWEST = (3, 13)
-CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11")
+NEWEST = (3, 14)
+CANDIDATES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
 
 # ensurepip is asked for too: Debian's python3 comes without it, and then no environment can be made.
 _PROBE = "import sys, venv, ensurepip; print(sys.version_info[0], sys.version_info[1], sys.executable)"

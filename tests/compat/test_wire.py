@@ -34,7 +34,7 @@ def test_a_daemon_of_today_speaks_to_a_shim_of_then(aged: tuple[Engine, int]) ->
     shown = made.show(session)
     assert (shown["state"], shown["name"]) == ("running", "old-1")
     made.call("send_input", session=session, text="still understood")
-    made.call("wait_session", session=session, until="text=understood\r\nstill understood", timeout="60s")
+    made.call("wait_session", session=session, until="text=understood\r\nstill understood", timeout="120s")
     assert made.call("read_output", session=session)["text"] == "still understood\n" * 2
     # Its keeper became one of today, in place, and holds it still.
     assert made.keeper()[0] == keeper
@@ -55,5 +55,5 @@ def test_a_shim_of_then_that_is_lost_is_replaced_by_one_of_today(aged: tuple[Eng
     made.kill(made.shim(session))
     assert wait_until(lambda: made.show(session)["holder_lost"])
     made.call("send_input", session=session, text="hello")
-    made.call("wait_session", session=session, until="text=hello\r\nhello", timeout="60s")
+    made.call("wait_session", session=session, until="text=hello\r\nhello", timeout="120s")
     assert made.call("kill_session", session=session, force=True)["certificate"]["guarantee"] == "best_effort"

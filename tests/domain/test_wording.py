@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -16,11 +17,12 @@ WORDS = ["shop", "cache", "café", "東京", "naïve", "getUserName", "3.40.1", 
 
 
 @pytest.fixture(scope="module")
-def db() -> sqlite3.Connection:
+def db() -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(":memory:", isolation_level=None)
     made.row_factory = sqlite3.Row
     migrate(made)
-    return made
+    yield made
+    made.close()
 
 
 def found(db: sqlite3.Connection, text: str, *texts: str) -> list[str]:

@@ -45,7 +45,7 @@ class Talk:
         return self.lit.call("send_input", session=self.id, text=text, **options)["cursor"]
 
     def wait(self, until: str = "reply") -> dict[str, Any]:
-        return self.lit.call("wait_session", session=self.id, until=until, timeout="30s")
+        return self.lit.call("wait_session", session=self.id, until=until, timeout="120s")
 
     def reply(self) -> tuple[str, str]:
         """What it answered last, and how the turn ended."""
@@ -263,7 +263,7 @@ def test_an_agent_may_not_decide_for_itself(lit: Engine, tmp_path: Path) -> None
     request = talk.request()
     script = f"{lit.python} -m lamplighter.frontends.cli.main approve {request} --yes; echo said $?; sleep 100"
     other = lit.start("sh", "-c", script, environment=lit.environment)["id"]
-    lit.call("wait_session", session=other, until="text=said", timeout="30s")
+    lit.call("wait_session", session=other, until="text=said", timeout="120s")
     assert "said 0" not in lit.output(other)
     assert talk.show()["verdict"] == "waiting"
     lit.call("kill_session", session=other, force=True, grace="0s")

@@ -36,7 +36,7 @@ def text_of(lit: Engine, session: str) -> str:
 
 
 def wait(lit: Engine, session: str) -> None:
-    lit.call("wait_session", session=session, until="reply", timeout="60s")
+    lit.call("wait_session", session=session, until="reply", timeout="120s")
 
 
 def request_of(lit: Engine, session: str) -> str:
@@ -44,7 +44,7 @@ def request_of(lit: Engine, session: str) -> str:
         listed = lit.call("list_approvals")["approvals"]
         return [each["id"] for each in listed if each["caller"] == f"session:{session}"]
 
-    assert wait_until(lambda: len(found()) == 1, 30.0)
+    assert wait_until(lambda: len(found()) == 1)
     return found()[0]
 
 
@@ -91,7 +91,7 @@ def test_an_end_survives_death_at_every_step(mortal: Engine, tmp_path: Path) -> 
     for death in deaths(mortal, least=5):
         log = tmp_path / f"log-{death.number}"
         session = start(mortal, log, prompt=f"say hello\ngate {tmp_path / 'never'}")
-        assert wait_until(lambda id=session: text_of(mortal, id).endswith("\nhello"), 30.0)
+        assert wait_until(lambda id=session: text_of(mortal, id).endswith("\nhello"))
         death.arm()
         ended = mortal.call("end_session", session=session, grace="0.2s", key=uuid.uuid4().hex)
         assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
@@ -104,7 +104,7 @@ def test_what_is_said_while_no_daemon_is_there(lit: Engine, tmp_path: Path) -> N
     """In the middle of a message, with a prompt in the queue and a permission asked for meanwhile."""
     log, gate = tmp_path / "log", tmp_path / "gate"
     session = start(lit, log, prompt=f"say first words\ngate {gate}\nflood 2000\nask something\nsay last")
-    assert wait_until(lambda: text_of(lit, session).endswith("first words"), 30.0)
+    assert wait_until(lambda: text_of(lit, session).endswith("first words"))
     lit.call("send_input", session=session, text="say more")
     lit.kill(lit.daemon())
     gate.touch()
@@ -131,7 +131,7 @@ def _output(lit: Engine, session: str) -> str:
 def test_a_lost_holder_loses_and_doubles_nothing(lit: Engine, tmp_path: Path) -> None:
     log, gate = tmp_path / "log", tmp_path / "gate"
     session = start(lit, log, prompt=f"say one\ngate {gate}\nsay two")
-    assert wait_until(lambda: text_of(lit, session).endswith("one"), 30.0)
+    assert wait_until(lambda: text_of(lit, session).endswith("one"))
     lit.kill(lit.shim(session))
     gate.touch()
     lit.call("send_input", session=session, text="say three")

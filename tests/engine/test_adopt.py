@@ -49,7 +49,7 @@ def escapees(lit: Engine, tmux: Tmux, session: str, *names: str, mark: str) -> d
     tmux.run(
         "new-window", "-d", "-t", f"={session}:", lit.python, ESCAPEES, *names, "--mark", mark, "--report", str(report)
     )
-    up = wait_until(lambda: report.exists() and report.read_text().endswith("\n"), 60)
+    up = wait_until(lambda: report.exists() and report.read_text().endswith("\n"))
     assert up, (tmux.run("list-panes", "-a"), marked(mark))
     return json.loads(report.read_text())
 
@@ -218,7 +218,7 @@ def test_an_agent_may_not_adopt(lit: Engine, tmux: Tmux) -> None:
         session=inside,
         text=f"LAMPLIGHTER_HOME={lit.folder} {lit.python} -m lamplighter.frontends.cli.main adopt tmux:work",
     )
-    lit.call("wait_session", session=inside, until="text=FORBIDDEN", timeout="20s")
+    lit.call("wait_session", session=inside, until="text=FORBIDDEN", timeout="120s")
     assert by_hand(lit).keys() == {"tmux:work"}
     adopted = lit.call("adopt_session", target="tmux:work")
     for words in ("kill --force work", "send work hello"):
@@ -227,7 +227,7 @@ def test_an_agent_may_not_adopt(lit: Engine, tmux: Tmux) -> None:
             session=inside,
             text=f"LAMPLIGHTER_HOME={lit.folder} {lit.python} -m lamplighter.frontends.cli.main {words}",
         )
-        lit.call("wait_session", session=inside, until="text=APPROVAL_NEEDED", timeout="20s")
+        lit.call("wait_session", session=inside, until="text=APPROVAL_NEEDED", timeout="120s")
     assert lit.show(adopted["id"])["state"] == "running"
 
 
@@ -257,7 +257,7 @@ def test_talking_to_an_adopted_session(lit: Engine, tmux: Tmux) -> None:
         assert code_of(lambda mode=mode: lit.call("read_output", session=session, mode=mode)) == "NOT_ATTACHABLE"
     assert code_of(lambda: lit.call("attach_session", session=session)) == "NOT_ATTACHABLE"
     assert code_of(lambda: lit.call("wait_session", session=session, until="text=x")) == "NOT_ATTACHABLE"
-    lit.call("wait_session", session=session, until="idle", quiet="0.1s", timeout="20s")
+    lit.call("wait_session", session=session, until="idle", quiet="0.1s", timeout="120s")
     lit.call("kill_session", session=session, force=True)
     assert code_of(lambda: lit.call("read_output", session=session)) == "ENDED"
     assert code_of(lambda: lit.call("send_input", session=session, text="x")) == "ENDED"
@@ -412,7 +412,7 @@ def test_a_daemon_first_asked_for_inside_is_no_part_of_it(tmux: Tmux, lit: Engin
     tmux.run(
         "send-keys", "-t", "=work:", f"{lit.python} -m lamplighter.frontends.cli.main start --name ours cat", "Enter"
     )
-    assert wait_until(lambda: (lit.folder / "store.db").exists() or list(lit.folder.glob("*.db")), 20)
+    assert wait_until(lambda: (lit.folder / "store.db").exists() or list(lit.folder.glob("*.db")))
     assert wait_until(
         lambda: any(s["name"] == "ours" and s["state"] == "running" for s in lit.call("list_sessions")["sessions"]), 20
     )
@@ -445,7 +445,7 @@ def test_it_exits_by_itself(lit: Engine, tmux: Tmux) -> None:
     adopted = lit.call("adopt_session", target="tmux:work")["id"]
     tmux.run("kill-pane", "-t", "=work:.1")
     lit.call("send_input", session=adopted, text="exit 3")
-    waited = lit.call("wait_session", session=adopted, until="ended", timeout="60s")
+    waited = lit.call("wait_session", session=adopted, until="ended", timeout="120s")
     assert waited["exit"] == {"code": None}
     shown = lit.show(adopted)
     assert (shown["ending"]["how"], shown["ending"]["by"]) == ("exited", "itself")
@@ -469,7 +469,7 @@ def test_what_it_leaves_behind_is_not_killed_unasked(lit: Engine, tmux: Tmux, ma
     os.kill(first.pid, signal.SIGKILL)
     assert wait_until(lambda: lit.show(adopted)["processes"] == 1)
     os.kill(second.pid, signal.SIGKILL)
-    lit.call("wait_session", session=adopted, until="ended", timeout="60s")
+    lit.call("wait_session", session=adopted, until="ended", timeout="120s")
     assert lit.show(adopted)["ending"]["how"] == "exited"
 
 
@@ -480,7 +480,7 @@ def test_its_server_is_killed(lit: Engine, tmux: Tmux, mark: str) -> None:
     work = lit.call("adopt_session", target="tmux:work")["id"]
     escapees(lit, tmux, "work", "nohup", "daemon", mark=mark)
     lit.kill(tmux.server())
-    lit.call("wait_session", session=quiet, until="ended", timeout="60s")
+    lit.call("wait_session", session=quiet, until="ended", timeout="120s")
     assert wait_until(lambda: lit.show(work)["verdict"] == "leftovers")
     # Another server at the same place counts from 0 again: its sessions are not ours.
     stranger = process(tmux.new("quiet", "exec cat"))
@@ -588,7 +588,7 @@ def test_it_goes_on_without_a_daemon_and_its_end_is_noticed_later(lit: Engine, t
     lit.kill(lit.keeper())
     lit.kill(lit.daemon())
     tmux.run("kill-session", "-t", "=work")
-    lit.call("wait_session", session=goes, until="ended", timeout="60s")
+    lit.call("wait_session", session=goes, until="ended", timeout="120s")
     assert lit.show(stays)["state"] == "running"
     assert lit.show(stays)["guarantee"] == "best_effort"
 

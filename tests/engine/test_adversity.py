@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_sessions_whose_folder_hangs_end_all_the_same_and_keep_nobody_waiting(li
 
 def rows(lit: Engine, table: str) -> list[dict[str, Any]]:
     """Straight from the store, past whatever the daemon would say."""
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         db.row_factory = sqlite3.Row
         return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
 
@@ -95,11 +95,11 @@ def test_words_that_come_while_it_dies_are_in_its_account(lit: Engine) -> None:
 def test_an_end_is_recorded_though_its_account_cannot_be_kept(lit: Engine) -> None:
     """A fault of any kind in what is written with it."""
     session = lit.start("sleep", "300", headless=True)["id"]
-    with sqlite3.connect(lit.home.database, timeout=30) as db:
+    with closing(sqlite3.connect(lit.home.database, timeout=200)) as db, db:
         db.execute("CREATE TRIGGER refuse BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'no'); END")
     ended = lit.call("kill_session", session=session, force=True, grace="0s")
     assert (ended["state"], ended["handoff"]) == ("ended", None)
-    with sqlite3.connect(lit.home.database, timeout=30) as db:
+    with closing(sqlite3.connect(lit.home.database, timeout=200)) as db, db:
         db.execute("DROP TRIGGER refuse")
     assert lit.call("end_session", session=session, checkpoint="said later")["handoff"]["stored"] == {"checkpoint": 1}
 
@@ -145,8 +145,8 @@ def test_half_a_character_is_bad_input_and_changes_nothing(lit: Engine) -> None:
 
 def test_a_line_of_many_generations_shows_the_one_that_was_asked_for(lit: Engine) -> None:
     session = lit.start("true", headless=True)["id"]
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
-    with sqlite3.connect(lit.home.database, timeout=30) as db:
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
+    with closing(sqlite3.connect(lit.home.database, timeout=200)) as db, db:
         db.row_factory = sqlite3.Row
         row = dict(db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone())
         before = None

@@ -49,7 +49,7 @@ class Stage:
     def headless(self, agent: str, **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Started for one task and over: how it was started, and what it wrote down."""
         started = self.start(agent=agent, headless=True, **{"prompt": "go", **arguments})
-        self.lit.call("wait_session", session=started["id"], until="ended", timeout="60s")
+        self.lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
         return started, self.records()[-1]
 
     def refused(self, *words: str, **arguments: Any) -> LampError:
@@ -207,11 +207,11 @@ def test_a_plain_command_stays_as_it_is(stage: Stage) -> None:
 
 def test_any_command_is_told_on_its_input(stage: Stage) -> None:
     started = stage.start("cat", prompt="two\nlines", headless=True)
-    stage.lit.call("wait_session", session=started["id"], until="ended", timeout="60s")
+    stage.lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
     assert stage.lit.output(started["id"]) == "two\nlines"
     assert not list(Path(started["folder"]).glob("prompt*"))
     started = stage.start("cat", prompt="a line")
-    stage.lit.call("wait_session", session=started["id"], until="text=a line", timeout="60s")
+    stage.lit.call("wait_session", session=started["id"], until="text=a line", timeout="120s")
     assert not list(Path(started["folder"]).glob("prompt*"))
 
 

@@ -130,7 +130,7 @@ def test_one_that_draws_nothing_yet_is_waited_for(hall: Engine, tmp_path: Path) 
 def test_a_text_without_enter_waits_in_the_input_line(hall: Engine, tmp_path: Path) -> None:
     tui = Tui(hall, tmp_path)
     tui.send("one\ntwo", enter=False)
-    hall.call("wait_session", session=tui.id, until="text=two", timeout="20s", since=0)
+    hall.call("wait_session", session=tui.id, until="text=two", timeout="120s", since=0)
     assert tui.noted("submitted") == []
     tui.send("Enter", keys=True)
     assert tui.has("submitted", "one\ntwo")

@@ -39,7 +39,7 @@ class Inside:
         words = [sys.executable, asker.__file__, self.made.home.run, str(answer), "plain", operation]
         words += [json.dumps(arguments), key or uuid.uuid4().hex]
         self.made.call("send_input", session=self.id, text=shlex.join(words))
-        assert wait_until(answer.exists, 30), self.made.output(self.id)
+        assert wait_until(answer.exists), self.made.output(self.id)
         return json.loads(answer.read_text())
 
     def refused(self, operation: str, /, **arguments: Any) -> str:
@@ -128,7 +128,7 @@ def test_sending_and_ending_are_asked_for_too_and_what_was_typed_is_not_kept(lit
     request = agent.granted("send_input", **wanted)
     assert listed(lit)[0]["arguments"]["text"] == "a secret swordfish"
     assert agent.ask("send_input", **wanted, approval=request)["result"]["size"] == len("a secret swordfish\r")
-    lit.call("wait_session", session=other, until="text=swordfish", timeout="20s", since=0)
+    lit.call("wait_session", session=other, until="text=swordfish", timeout="120s", since=0)
     shown = lit.call("list_approvals", request=request)["approvals"][0]
     assert (shown["state"], shown["arguments"]) == ("used", None)
     again = agent.request("send_input", **wanted)
@@ -161,14 +161,14 @@ def test_an_agent_outside_every_session_asks_as_that_agent(lit: Engine, tmp_path
     script = f"{ask} {answers[0]} plain kill_session '{wanted}'; read id < {go}; {ask} {answers[2]} plain kill_session \"$id\""
     os.mkfifo(go)
     with subprocess.Popen([str(program), "-c", f"{script}; true"]) as agent:
-        assert wait_until(answers[0].exists, 30)
+        assert wait_until(answers[0].exists)
         request = json.loads(answers[0].read_text())["error"]["details"]["request"]
         assert lit.show(listed(lit)[0]["caller"].removeprefix("session:"))["pid"] == agent.pid
         decide(lit, request)
         granted = json.dumps({**json.loads(wanted), "approval": request})
         foreign = [sys.executable, asker.__file__, run, str(answers[1]), "plain", "kill_session", granted]
         quoted = shlex.join(foreign)
-        subprocess.run([str(program), "-c", f"{quoted}; true"], check=True, timeout=60)
+        subprocess.run([str(program), "-c", f"{quoted}; true"], check=True, timeout=200)
         assert json.loads(answers[1].read_text())["error"]["code"] == "FORBIDDEN"
         assert lit.show(other)["state"] == "running"
         go.write_text(granted + "\n")
@@ -195,7 +195,7 @@ def test_an_active_session_stays_active_and_the_word_stands(calm: Engine) -> Non
     assert [one["state"] for one in listed(lit)] == ["granted"]
     assert listed(lit)[0]["arguments"]["grace"] == "0s"
     (lit.folder / "rest").touch()
-    assert wait_until(lambda: lit.show(other)["verdict"] == "idle", 30), lit.show(other)
+    assert wait_until(lambda: lit.show(other)["verdict"] == "idle"), lit.show(other)
     assert agent.ask("kill_session", **wanted, approval=request)["result"]["state"] == "ended"
 
 
@@ -232,7 +232,7 @@ def test_an_approval_is_for_one_call_of_one_caller_once(lit: Engine) -> None:
     assert "yes" not in lit.output(other)
     assert "result" in agent.ask("send_input", **wanted, approval=request)
     assert agent.refused("send_input", **wanted, approval=request) == "APPROVAL_USED"
-    lit.call("wait_session", session=other, until="text=yes\r\nyes\r\n", timeout="20s", since=0)
+    lit.call("wait_session", session=other, until="text=yes\r\nyes\r\n", timeout="120s", since=0)
     assert refusals(lit, other)[-1] == "APPROVAL_USED"
     with pytest.raises(LampError) as late:
         decide(lit, request, "refuse")
@@ -297,7 +297,7 @@ def test_from_inside_nobody_approves(lit: Engine) -> None:
     scrubbed = f"env -i LAMPLIGHTER_HOME={lit.folder} PYTHONPATH={os.environ.get('PYTHONPATH', '')} {lamp}"
     script = f"({lamp} approve {request} --yes; echo $?; {scrubbed} approve; echo $?) > draft; mv draft {done}"
     lit.call("send_input", session=agent.id, text=script)
-    assert wait_until(done.exists, 30), lit.output(agent.id)
+    assert wait_until(done.exists), lit.output(agent.id)
     assert done.read_text().split() == ["6", "6"], lit.output(agent.id)
     refused = [event for event in lit.events() if event["detail"].get("act") == "approve"]
     assert [event["by"] for event in refused] == [f"session:{agent.id}"] * 4
@@ -326,7 +326,7 @@ def test_some_things_are_never_asked_for(lit: Engine) -> None:
 def test_who_cannot_be_told_from_an_escaped_process_asks_for_nothing(lit: Engine) -> None:
     other, answer = lit.start("cat", name="other")["id"], lit.folder / "answer"
     words = [sys.executable, asker.__file__, lit.home.run, str(answer), "plain", "kill_session"]
-    subprocess.run([*words, json.dumps({"session": other})], check=True, env={"CLAUDECODE": "1"}, timeout=60)
+    subprocess.run([*words, json.dumps({"session": other})], check=True, env={"CLAUDECODE": "1"}, timeout=200)
     assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
     assert listed(lit) == []
 
@@ -343,7 +343,7 @@ def test_twenty_requests_are_open_at_most_and_none_is_longer_than_can_be_read(li
         f"os.rename({str(answer)!r} + '.draft', {str(answer)!r})\n"
     )
     lit.start(sys.executable, str(script), name="agent")
-    assert wait_until(answer.exists, 30)
+    assert wait_until(answer.exists)
     errors = json.loads(answer.read_text())
     assert [error["code"] for error in errors] == ["APPROVAL_NEEDED"] * 20 + [
         "FORBIDDEN",
@@ -368,12 +368,12 @@ def test_two_calls_at_once_act_once(lit: Engine) -> None:
     quoted = shlex.quote(json.dumps({**wanted, "approval": request}))
     ask = f"{sys.executable} {asker.__file__} {lit.home.run}"
     lit.call("send_input", session=agent.id, text=" & ".join(f"{ask} {a} plain send_input {quoted}" for a in answers))
-    assert wait_until(lambda: all(answer.exists() for answer in answers), 60), lit.output(agent.id)
+    assert wait_until(lambda: all(answer.exists() for answer in answers)), lit.output(agent.id)
     found = [json.loads(answer.read_text()) for answer in answers]
     assert sorted("sent" if "result" in one else one["error"]["code"] for one in found) == ["APPROVAL_USED"] * 7 + [
         "sent"
     ]
-    lit.call("wait_session", session=other, until="text=only-once\r\nonly-once", timeout="20s", since=0)
+    lit.call("wait_session", session=other, until="text=only-once\r\nonly-once", timeout="120s", since=0)
     assert lit.output(other).count("only-once") == 2  # the echo and cat
 
 
@@ -406,14 +406,14 @@ def test_the_use_of_an_approval_survives_death_at_every_step(mortal: Engine, ope
         mortal.call("send_input", session=agent.id, text=f"{waiting}; {lamp} > draft; mv draft {done}")
         (mortal.folder / "die-at").write_text(str(number))
         (mortal.folder / f"go-{number}").touch()
-        assert wait_until(done.exists, 60), mortal.output(agent.id)
+        assert wait_until(done.exists), mortal.output(agent.id)
         died = not (mortal.folder / "die-at").exists()
         (mortal.folder / "die-at").unlink(missing_ok=True)
         found = json.loads(done.read_text())
         if operation == "send":
             assert found.get("size") == len(f"number-{number}\r"), found
             mortal.call(
-                "wait_session", session=other, until=f"text=number-{number}\r\nnumber-{number}", since=0, timeout="20s"
+                "wait_session", session=other, until=f"text=number-{number}\r\nnumber-{number}", since=0, timeout="120s"
             )
             assert mortal.output(other).count(f"number-{number}") == 2  # the echo and cat
         else:

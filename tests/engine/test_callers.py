@@ -35,7 +35,7 @@ def ask_inside(lit: Engine, inside: str, disguise: str, operation: str, /, **arg
     answer = lit.folder / f"answer-{uuid.uuid4().hex}"
     words = " ".join(f"'{word}'" for word in command(lit, answer, disguise, operation, **arguments))
     lit.call("send_input", session=inside, text=words)
-    assert wait_until(answer.exists, 20), lit.output(inside)
+    assert wait_until(answer.exists), lit.output(inside)
     return json.loads(answer.read_text())
 
 
@@ -104,7 +104,7 @@ def test_a_session_ends_itself_and_is_answered_first(lit: Engine) -> None:
     inside = lit.start("sh", name="self")["id"]
     answered = ask_inside(lit, inside, "plain", "end_session", session=inside, reason="my work is done", grace="0s")
     assert answered["result"]["state"] == "ending"
-    waited = lit.call("wait_session", session=inside, until="ended", timeout="20s")
+    waited = lit.call("wait_session", session=inside, until="ended", timeout="120s")
     assert waited["state"] == "ended"
     assert lit.show(inside)["ending"]["reason"] == "my work is done"
     assert lit.show(inside)["ending"]["by"] == f"session:{inside}"
@@ -113,7 +113,7 @@ def test_a_session_ends_itself_and_is_answered_first(lit: Engine) -> None:
 def test_a_peer_that_is_gone_is_nobody(lit: Engine) -> None:
     other = lit.start("cat", name="other")["id"]
     inside = lit.start(*command(lit, lit.folder / "never", "gone", "kill_session", session=other, force=True))["id"]
-    lit.call("wait_session", session=inside, until="ended", timeout="20s")
+    lit.call("wait_session", session=inside, until="ended", timeout="120s")
     assert lit.show(other)["state"] == "running"
 
 
@@ -141,7 +141,7 @@ def test_losing_holders_promotes_nobody(both: Engine, losses: str) -> None:
         else:
             assert wait_until(lambda: alive(*both.keeper()) and _held(both))
     (both.folder / "answer.go").touch()
-    assert wait_until(lambda: answer.exists() or both.show(inside)["state"] == "ended", 20)
+    assert wait_until(lambda: answer.exists() or both.show(inside)["state"] == "ended")
     assert answer.exists(), both.show(inside)
     refused = json.loads(answer.read_text())
     # Still known as that session it may ask the operator; not known any more it may not even that.
@@ -167,7 +167,7 @@ def test_a_known_agent_program_among_the_ancestors_is_that_agent(lit: Engine, tm
         command(lit, answers[3], "plain", "kill_session", session=other, force=True),
     ]
     script = "; ".join(" ".join(f"'{word}'" for word in words) for words in asked)
-    subprocess.run([str(agent), "-c", f"{script}; true"], check=True, timeout=60)
+    subprocess.run([str(agent), "-c", f"{script}; true"], check=True, timeout=200)
     who, started, ended, refused = (json.loads(answer.read_text()) for answer in answers)
     assert who["result"]["caller"].startswith("session:")
     assert f"session:{started['result']['parent']}" == who["result"]["caller"]
@@ -181,7 +181,7 @@ def test_a_mark_in_the_environment_takes_rights_away(lit: Engine) -> None:
     lit.call("get_status")
     answer = lit.folder / "answer"
     subprocess.run(
-        command(lit, answer, "plain", "stop_daemon", all=True), check=True, env={"CLAUDECODE": "1"}, timeout=60
+        command(lit, answer, "plain", "stop_daemon", all=True), check=True, env={"CLAUDECODE": "1"}, timeout=200
     )
     assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
 
@@ -197,7 +197,7 @@ def test_a_daemon_first_asked_for_inside_a_session_is_not_part_of_it(both: Engin
     both.kill(both.keeper())
     both.kill(both.daemon())
     (both.folder / "go").touch()
-    assert wait_until((both.folder / "done").exists, 30)
+    assert wait_until((both.folder / "done").exists)
     assert [session["id"] for session in json.loads((both.folder / "listed").read_text())["sessions"]] == [inside]
     daemon, keeper = both.daemon(), both.keeper()
     ended = both.call("kill_session", session=inside, force=True, grace="0s")
@@ -232,7 +232,7 @@ def test_another_user_gets_nothing(lit: Engine) -> None:
         "--clear-groups",
         *command(lit, answer, "plain", "get_status"),
     ]
-    assert subprocess.run(asked, check=False, capture_output=True, timeout=60).returncode != 0
+    assert subprocess.run(asked, check=False, capture_output=True, timeout=200).returncode != 0
     assert not answer.exists()
     with pytest.raises(LampError):
         lit.show("nothing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_projects_are_listed_with_what_is_kept_about_each(lit: Engine) -> None:
 
 def test_what_was_only_inferred_is_counted_apart(lit: Engine) -> None:
     session = lit.start("sh", "-c", "echo the last words", name="before", project="shop")["id"]
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
     (found,) = [one for one in lit.call("list_projects")["projects"] if one["id"] == "shop"]
     assert found["inferred"]
     assert found["handoffs"] == 1
@@ -60,7 +61,7 @@ def test_sessions_are_listed_by_the_time_they_lived_in(lit: Engine) -> None:
 def test_of_too_many_the_last_are_listed(lit: Engine) -> None:
     for number in range(3):
         session = lit.start("true", name=f"short-{number}")["id"]
-        lit.call("wait_session", session=session, until="ended", timeout="30s")
+        lit.call("wait_session", session=session, until="ended", timeout="120s")
     found = spans(lit, timedelta(hours=1), timedelta(hours=1), limit=2)
     assert [one["name"] for one in found["spans"]] == ["short-1", "short-2"]
     assert found["left_out"] == 1
@@ -85,7 +86,7 @@ def test_a_packet_that_is_only_looked_at_was_delivered_to_nobody(lit: Engine) ->
     lit.call("store_records", project="shop", records=[{"content": "never push", "type": "constraint"}])
 
     def receipts() -> int:
-        with sqlite3.connect(lit.home.database) as db:
+        with closing(sqlite3.connect(lit.home.database)) as db, db:
             return int(db.execute("SELECT count(*) FROM receipts").fetchone()[0])
 
     looked = lit.call("load_handoff", project="shop", preview=True)

@@ -151,7 +151,7 @@ def _attached(made: Engine) -> None:
 
 def _ending(made: Engine) -> None:
     made.start("sh", "-c", "trap '' TERM HUP; echo up; while :; do sleep 0.1; done", name="one", headless=True)
-    made.call("wait_session", session="one", until="text=up", timeout="20s")
+    made.call("wait_session", session="one", until="text=up", timeout="120s")
     _behind(made, "end_session", session="one", grace="60s")
     assert wait_until(lambda: made.show("one")["state"] == "ending")
 
@@ -213,7 +213,7 @@ def test_active_ones_need_force(calm: Engine) -> None:
 
 def test_what_has_ended_is_left_out(calm: Engine) -> None:
     calm.start("true", name="gone")
-    calm.call("wait_session", session="gone", timeout="20s")
+    calm.call("wait_session", session="gone", timeout="120s")
     assert why(plan(calm, "gone"), "gone") == "it has ended"
 
 
@@ -234,7 +234,7 @@ def ask_inside(made: Engine, inside: str, operation: str, /, **arguments: Any) -
     answer = made.folder / f"answer-{uuid.uuid4().hex}"
     words = [sys.executable, asker.__file__, made.home.run, str(answer), "plain", operation, json.dumps(arguments)]
     made.call("send_input", session=inside, text=" ".join(f"'{word}'" for word in words))
-    assert wait_until(answer.exists, 20), made.output(inside)
+    assert wait_until(answer.exists), made.output(inside)
     return json.loads(answer.read_text())
 
 
@@ -304,7 +304,7 @@ def test_output_and_people_since_the_plan_are_seen(calm: Engine) -> None:
     made = plan(calm, "idle")
     assert len(made["rows"]) == 3
     os.kill(spoke["pid"], signal.SIGUSR1)
-    calm.call("wait_session", session="spoke", until="text=on", timeout="20s")
+    calm.call("wait_session", session="spoke", until="text=on", timeout="120s")
     assert wait_until(lambda: has(calm, "spoke", "idle"))
     _attach(calm, "watched")
     done = apply(calm, made, grace="0s")
@@ -471,7 +471,7 @@ def test_very_many_in_one_apply(calm: Engine, mark: str, count: int) -> None:
     for number in range(count):
         calm.start("sh", "-c", script, name=f"job-{number}", headless=True)
     calm.start("sh", "-c", f"{AT_SIGNAL.format('while :; do :; done')}; : {mark}", name="job-busy", headless=True)
-    assert wait_until(lambda: len(calm.call("list_sessions", selection="idle")["sessions"]) == count + 1, 60)
+    assert wait_until(lambda: len(calm.call("list_sessions", selection="idle")["sessions"]) == count + 1)
     made = plan(calm, "idle,job-*", grace="1s")
     assert len(made["rows"]) == count + 1
     calm.call("kill_session", session="job-7", force=True, grace="0s")
@@ -525,6 +525,6 @@ def test_whoever_asked_may_leave(calm: Engine) -> None:
         calm.start("sleep", "300", name=f"job-{number}", headless=True)
     made = plan(calm, "job-*", force=True)
     _behind(calm, "cleanup_sessions", apply=made["plan"], grace="0s")
-    assert wait_until(lambda: not calm.call("list_sessions")["sessions"], 30)
+    assert wait_until(lambda: not calm.call("list_sessions")["sessions"])
     assert wait_until(lambda: calm.events()[-1]["action"] == "applied")
     assert calm.events()[-1]["detail"]["ended"] == 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_what_nobody_asks_for_again_is_finished_by_the_next_daemon(mortal: Engin
             answer(sock)
         begun = any(event["action"] == "apply" and event["detail"]["plan"] == made for event in mortal.events())
         if begun:
-            assert wait_until(lambda sessions=sessions: _all_ended(mortal, sessions), 20)
+            assert wait_until(lambda sessions=sessions: _all_ended(mortal, sessions))
         else:
             assert all(mortal.show(session)["state"] == "running" for session in sessions), "nothing without its intent"
             mortal.call("cleanup_sessions", apply=made, key=key)
@@ -115,7 +115,7 @@ def test_what_is_left_out_is_left_alone_also_by_the_next_daemon(mortal: Engine, 
             send(sock, "cleanup_sessions", key, {"apply": made, "without": [kept]})
             answer(sock)
         if any(event["action"] == "apply" and event["detail"]["plan"] == made for event in mortal.events()):
-            assert wait_until(lambda ended=ended: _all_ended(mortal, [ended]), 20)
+            assert wait_until(lambda ended=ended: _all_ended(mortal, [ended]))
         done = mortal.call("cleanup_sessions", apply=made, key=key, without=[kept])
         told = {row["id"]: (row["outcome"], row["why"]) for row in done["rows"]}
         assert told[ended][0] == "ended"
@@ -132,7 +132,7 @@ def test_an_apply_that_was_cut_off_long_ago_begins_with_nothing_new(away: int, o
     with engine(PYTHONPATH=FOLDER, LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
         session = made.start("sleep", "300", name="one", headless=True)["id"]
         of = plan(made, "*", force=True)
-        with sqlite3.connect(made.home.database) as db:  # as it is right after the intent was written
+        with closing(sqlite3.connect(made.home.database)) as db, db:  # as it is right after the intent was written
             begun = "UPDATE plans SET state = 'applying', applied_at = made_at, orders = json_set(orders, '$.key', 'k')"
             db.execute(f"{begun} WHERE id = ?", (of,))
         db.close()
@@ -150,7 +150,7 @@ def test_holders_killed_during_an_apply(lit: Engine, mark: str, lost: str) -> No
     deaf = f"trap '' TERM HUP; echo up; while :; do sleep 0.1; done; : {mark}"
     sessions = [lit.start("sh", "-c", deaf, name=f"deaf-{number}", headless=True)["id"] for number in range(3)]
     for session in sessions:
-        lit.call("wait_session", session=session, until="text=up", timeout="20s")
+        lit.call("wait_session", session=session, until="text=up", timeout="120s")
     made = lit.call("cleanup_sessions", selection="deaf-*", force=True, grace="3s")["plan"]
     with lit.connect() as sock:
         send(sock, "cleanup_sessions", "k", {"apply": made})

@@ -31,7 +31,7 @@ def test_a_start_survives_death_at_every_step(mortal: Engine, mark: str, every: 
             cwd="/",
         )
         assert started["name"] == name
-        mortal.call("wait_session", session=started["id"], until=f"text={mark}-{number}", timeout="20s")
+        mortal.call("wait_session", session=started["id"], until=f"text={mark}-{number}", timeout="120s")
         found = [session for session in mortal.call("list_sessions")["sessions"] if session["name"] == name]
         assert [(session["id"], session["state"], session["pid"]) for session in found] == [
             (started["id"], "running", started["pid"])
@@ -74,12 +74,12 @@ def test_an_input_that_ends_the_session_survives_death_at_every_step(mortal: Eng
 def test_sessions_go_on_without_a_daemon(lit: Engine) -> None:
     session = lit.start("sh", "-c", "i=0; while read line; do i=$((i+1)); echo got $i $line; done")["id"]
     lit.call("send_input", session=session, text="one")
-    lit.call("wait_session", session=session, until="text=got 1 one", timeout="60s")
+    lit.call("wait_session", session=session, until="text=got 1 one", timeout="120s")
     first = lit.daemon()
     for number in range(2, 6):
         lit.kill(lit.daemon())
         lit.call("send_input", session=session, text="more")
-        lit.call("wait_session", session=session, until=f"text=got {number} more", timeout="60s")
+        lit.call("wait_session", session=session, until=f"text=got {number} more", timeout="120s")
     assert lit.daemon() != first
     assert "got 5 more" in lit.call("read_output", session=session)["text"]
 
@@ -93,7 +93,7 @@ def test_the_same_key_acts_once(lit: Engine) -> None:
     lit.kill(lit.daemon())
     assert lit.call("send_input", session=session["id"], text="hello", key="k1") == sent
     lit.call("send_input", session=session["id"], text="done", key="k2")
-    lit.call("wait_session", session=session["id"], until="text=done", timeout="60s")
+    lit.call("wait_session", session=session["id"], until="text=done", timeout="120s")
     assert lit.output(session["id"]).count("hello") == 2  # the echo and cat
     with pytest.raises(LampError, match="another call"):
         lit.call("send_input", session=session["id"], text="other", key="k1")
@@ -104,7 +104,7 @@ def test_a_killed_keeper_takes_nothing_along(lit: Engine) -> None:
     old = lit.keeper()
     lit.kill(old)
     lit.call("send_input", session=session, text="still here")
-    lit.call("wait_session", session=session, until="text=still here", timeout="60s")
+    lit.call("wait_session", session=session, until="text=still here", timeout="120s")
     second = lit.start("cat")["id"]
     assert lit.keeper() != old
     assert lit.call("kill_session", session=session, force=True)["certificate"]["guarantee"] in ("kernel", "tree")
@@ -116,7 +116,7 @@ def test_daemon_and_keeper_killed_together(lit: Engine) -> None:
     lit.kill(lit.keeper())
     lit.kill(lit.daemon())
     lit.call("send_input", session=session, text="still here")
-    lit.call("wait_session", session=session, until="text=still here", timeout="60s")
+    lit.call("wait_session", session=session, until="text=still here", timeout="120s")
 
 
 @pytest.mark.parametrize("headless", [False, True], ids=["terminal", "headless"])
@@ -141,12 +141,12 @@ def test_a_killed_shim_loses_no_output_and_no_exit(lit: Engine) -> None:
     count = "for i in $(seq $1 $2); do echo line $i; done"
     script = f"f() {{ {count}; }}; f 1 10000; read x; f 10001 20000; read x; echo bye $x; exit 5"
     session = lit.start("sh", "-c", script)["id"]
-    lit.call("wait_session", session=session, until="text=line 10000\r\n", timeout="30s")
+    lit.call("wait_session", session=session, until="text=line 10000\r\n", timeout="120s")
     lit.kill(lit.shim(session))
     lit.call("send_input", session=session, text="on")
-    lit.call("wait_session", session=session, until="text=line 20000", timeout="30s")
+    lit.call("wait_session", session=session, until="text=line 20000", timeout="120s")
     lit.call("send_input", session=session, text="now")
-    waited = lit.call("wait_session", session=session, until="ended", timeout="60s")
+    waited = lit.call("wait_session", session=session, until="ended", timeout="120s")
     assert waited["exit"] == {"code": 5}
     text = lit.call("read_output", session=session, mode="output", limit=1 << 23)["text"]
     lines = [line for line in text.splitlines() if line.startswith("line")]
@@ -159,11 +159,11 @@ def test_what_a_lost_shim_was_given_is_not_typed_again(lit: Engine, headless: bo
     """Asked again with the same key, whoever is in its place says that it is not known; a new key is typed."""
     session = lit.start("sh", "-c", "while read x; do echo got $x; done", headless=headless)["id"]
     lit.call("send_input", key="first", session=session, text="one")
-    lit.call("wait_session", session=session, until="text=got one", timeout="60s")
+    lit.call("wait_session", session=session, until="text=got one", timeout="120s")
     lit.kill(lit.shim(session))
     assert wait_until(lambda: lit.show(session)["holder_lost"])
     lit.kill(lit.daemon())
-    with closing(sqlite3.connect(lit.home.database, timeout=30)) as db, db:  # as if it had died before the answer came
+    with closing(sqlite3.connect(lit.home.database, timeout=200)) as db, db:  # as if it had died before the answer came
         db.execute("UPDATE calls SET state = 'claimed', result = NULL WHERE key = 'first'")
     with pytest.raises(LampError, match="whether this was typed is not known") as caught:
         lit.call("send_input", key="first", session=session, text="one")
@@ -171,7 +171,7 @@ def test_what_a_lost_shim_was_given_is_not_typed_again(lit: Engine, headless: bo
     for _ in range(2):
         lit.call("send_input", key="second", session=session, text="two")
     lit.call("send_input", session=session, text="three")
-    lit.call("wait_session", session=session, until="text=got three", timeout="60s")
+    lit.call("wait_session", session=session, until="text=got three", timeout="120s")
     assert [line for line in lit.output(session).split("\n") if line.startswith("got")] == [
         f"got {word}" + ("" if headless else "\r") for word in ("one", "two", "three")
     ]
@@ -181,13 +181,13 @@ def test_a_send_whose_shim_is_lost_before_it_looks_goes_to_the_next(lit: Engine)
     session = lit.start("sh", "-c", "while read x; do echo got $x; done", headless=True)["id"]
     shim = lit.shim(session)
     os.kill(shim[0], signal.SIGSTOP)
-    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(lit.home.database, timeout=30)) as db:
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(lit.home.database, timeout=200)) as db:
         sent = pool.submit(lit.call, "send_input", key="sent", session=session, text="one")
         assert wait_until(lambda: db.execute("SELECT 1 FROM calls WHERE key = 'sent'").fetchone())
         lit.call("get_status")
         lit.kill(shim)
         assert sent.result(60)["size"] == 4
-    lit.call("wait_session", session=session, until="text=got one", timeout="60s")
+    lit.call("wait_session", session=session, until="text=got one", timeout="120s")
     assert lit.output(session) == "got one\n"
 
 
@@ -197,7 +197,7 @@ def test_shim_and_keeper_both_killed(lit: Engine, mark: str) -> None:
     lit.kill(lit.keeper())
     lit.call("get_status")
     os.kill(lit.shim(session["id"])[0], signal.SIGKILL)
-    assert wait_until(lambda: lit.show(session["id"])["holder_lost"] or lit.show(session["id"])["state"] == "ended", 20)
+    assert wait_until(lambda: lit.show(session["id"])["holder_lost"] or lit.show(session["id"])["state"] == "ended")
     lit.call("kill_session", session=session["id"], force=True, grace="0s")
     assert none_left(mark)
 

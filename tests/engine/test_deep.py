@@ -88,7 +88,7 @@ def test_a_hundred_sessions_killed_at_random_moments_leave_a_hand_off_each(lit: 
         if found is not None:
             lit.kill((found.pid, found.start_ticks))
     for session in sessions:
-        lit.call("wait_session", session=session, until="ended", timeout="60s")
+        lit.call("wait_session", session=session, until="ended", timeout="120s")
     left = lit.call("list_handoffs", limit=1000)["handoffs"]
     assert sorted(one["session"] for one in left) == sorted(sessions)
     assert {one["source"] for one in left} == {"inferred"}
@@ -101,7 +101,7 @@ def test_short_sessions_at_once(both: Engine, chance: random.Random) -> None:
     def run(code: int) -> dict[str, Any]:
         command = {0: ("true",), 1: ("false",)}.get(code, ("sh", "-c", f"exit {code}"))
         session = both.start(*command, headless=code % 2 == 0)["id"]
-        return both.call("wait_session", session=session, timeout="60s")
+        return both.call("wait_session", session=session, timeout="120s")
 
     with ThreadPoolExecutor(8) as pool:
         assert [waited["exit"] for waited in pool.map(run, codes)] == [{"code": code} for code in codes]
@@ -181,7 +181,7 @@ def test_any_text_arrives_byte_for_byte(lit: Engine, headless: bool) -> None:
     target = lit.folder / "typed"
     script = f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}"
     session = lit.start("sh", "-c", script, headless=headless)["id"]
-    lit.call("wait_session", session=session, until="text=on", timeout="60s")
+    lit.call("wait_session", session=session, until="text=on", timeout="120s")
     typed = bytearray()
 
     @settings(max_examples=400, deadline=None, database=None)
@@ -334,7 +334,7 @@ def test_chaos(both: Engine, mark: str, chance: random.Random) -> None:
         counts = number % 2 == 0
         command = ("sh", "-c", f"{COUNTER} {mark}") if counts else (sys.executable, "-c", TALKER, mark)
         session = both.start(*command, headless=number % 4 < 2)["id"]
-        both.call("wait_session", session=session, until="text=on" if counts else "text=line 1", timeout="60s")
+        both.call("wait_session", session=session, until="text=on" if counts else "text=line 1", timeout="120s")
         talks.append(Talk(session, counts))
     killer, stop = Killer(both, chance, talks), threading.Event()
     with ThreadPoolExecutor(len(talks) + 1) as pool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ EVERYTHING: dict[str, Any] = {
 
 def rows(lit: Engine, table: str) -> list[dict[str, Any]]:
     """Straight from the store, past whatever the daemon would say."""
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         db.row_factory = sqlite3.Row
         return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
 
@@ -147,17 +148,17 @@ def test_a_session_without_words_leaves_an_inferred_one(lit: Engine, how: str) -
     command = "echo last words; exec sleep 300" if how != "exits" else "echo last words"
     started = lit.start("sh", "-c", command, headless=True)
     if how == "killed":
-        lit.call("wait_session", session=started["id"], until="text=last words", timeout="30s")
+        lit.call("wait_session", session=started["id"], until="text=last words", timeout="120s")
         lit.call("kill_session", session=started["id"], force=True, grace="0s")
     elif how == "ended":
-        lit.call("wait_session", session=started["id"], until="text=last words", timeout="30s")
+        lit.call("wait_session", session=started["id"], until="text=last words", timeout="120s")
         lit.call("end_session", session=started["id"])
     elif how == "dies":
-        lit.call("wait_session", session=started["id"], until="text=last words", timeout="30s")
+        lit.call("wait_session", session=started["id"], until="text=last words", timeout="120s")
         lit.kill(lit.shim(started["id"]))
         lit.kill(lit.keeper())
         lit.call("kill_session", session=started["id"], force=True, grace="0s")
-    lit.call("wait_session", session=started["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
     (handoff,) = rows(lit, "handoffs")
     assert handoff["source"] == "inferred"
     found = rows(lit, "records")
@@ -203,7 +204,7 @@ def test_an_ending_with_a_hand_off_survives_death_at_every_step(mortal: Engine, 
 def test_what_dies_in_a_crash_leaves_an_inferred_hand_off(mortal: Engine, every: int) -> None:
     for death in deaths(mortal, every):
         session = mortal.start("sh", "-c", "echo so far; exec sleep 300", headless=True)["id"]
-        mortal.call("wait_session", session=session, until="text=so far", timeout="30s")
+        mortal.call("wait_session", session=session, until="text=so far", timeout="120s")
         death.arm()
         mortal.call("kill_session", key=uuid.uuid4().hex, session=session, force=True, grace="0s")
         found = [row for row in rows(mortal, "records") if row["session"] == session]
@@ -221,12 +222,12 @@ def test_an_agent_that_is_killed_leaves_what_its_transcript_says(lit: Engine, tm
     program.chmod(0o755)
     folder = lit.folder / ".claude" / "projects" / "".join(c if c.isalnum() else "-" for c in str(tmp_path))
     started = lit.start(str(program), str(folder), str(kept), cwd=str(tmp_path), headless=True)
-    lit.call("wait_session", session=started["id"], until="text=up", timeout="30s")
+    lit.call("wait_session", session=started["id"], until="text=up", timeout="120s")
     shown = lit.show(started["id"])
     found = inspect(shown["pid"])
     assert found is not None
     lit.kill((found.pid, found.start_ticks))
-    lit.call("wait_session", session=started["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
     expected = json.loads((GOLDEN / "claude" / "killed" / "expected.json").read_text())
     contents = [row["content"] for row in rows(lit, "records") if row["session"] == started["id"]]
     assert any(text.startswith("Last request:") and expected["last_request"][:40] in text for text in contents)

@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 def _left(lit: Engine, session: str) -> tuple[dict[str, Any], list[str]]:
     """The hand-off of a session, and its records' texts."""
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         documents = [row[0] for row in db.execute("SELECT document FROM handoffs WHERE session = ?", (session,))]
         texts = [row[0] for row in db.execute("SELECT content FROM records WHERE session = ? ORDER BY id", (session,))]
     db.close()

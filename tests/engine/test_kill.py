@@ -84,7 +84,7 @@ def test_what_exits_by_itself_leaves_nothing_either(both: Engine, mark: str) -> 
         "--exit",
         "7",
     )
-    waited = both.call("wait_session", session=session["id"], until="ended", timeout="60s")
+    waited = both.call("wait_session", session=session["id"], until="ended", timeout="120s")
     assert waited["exit"] == {"code": 7}
     assert none_left(mark)
     shown = both.show(session["id"])
@@ -118,7 +118,7 @@ def test_a_polite_end_asks_first(both: Engine) -> None:
 def test_one_that_leaves_when_asked_was_asked_whatever_it_left_behind(both: Engine, mark: str) -> None:
     """What it left is killed, as the certificate says; it was not."""
     session = both.start("bash", "-c", f"(exec -a {mark} setsid sleep 600) & cat")["id"]
-    assert wait_until(lambda: marked(mark), 30)
+    assert wait_until(lambda: marked(mark))
     ended = both.call("end_session", session=session)
     assert (ended["how"], ended["exit"]) == ("asked", {"code": 0})
     assert sorted(str(process["signal"]) for process in ended["certificate"]["processes"])[0] == "KILL"
@@ -127,7 +127,7 @@ def test_one_that_leaves_when_asked_was_asked_whatever_it_left_behind(both: Engi
 
 def test_one_that_leaves_only_at_term_was_terminated_whatever_its_exit(both: Engine) -> None:
     session = both.start("bash", "-c", "trap 'exit 0' TERM; echo up; while true; do sleep 0.05; done")["id"]
-    assert wait_until(lambda: "up" in both.output(session), 30)
+    assert wait_until(lambda: "up" in both.output(session))
     ended = both.call("end_session", session=session)
     assert (ended["how"], ended["exit"]) == ("terminated", {"code": 0})
 

@@ -40,19 +40,19 @@ def actions(lit: Engine, session: str) -> list[str]:
 
 
 def has_looked(lit: Engine, session: str, verdict: str) -> bool:
-    return wait_until(lambda: lit.show(session)["verdict"] == verdict, 20)
+    return wait_until(lambda: lit.show(session)["verdict"] == verdict)
 
 
 def rounds(lit: Engine) -> None:
     """The patrol has gone round at least twice with the clock as it is now: another session's warning says so."""
     name = f"witness-{len(lit.events())}"
     lit.start("cat", name=name, max_age="0.001s")
-    assert wait_until(lambda: "warning" in actions(lit, name), 20)
+    assert wait_until(lambda: "warning" in actions(lit, name))
     lit.call("kill_session", session=name, force=True, grace="0s")
 
 
 def ended(lit: Engine, session: str) -> dict[str, Any]:
-    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20), lit.show(session)
+    assert wait_until(lambda: lit.show(session)["state"] == "ended"), lit.show(session)
     return lit.show(session)["ending"]
 
 
@@ -64,7 +64,7 @@ def test_an_idle_session_is_warned_and_then_ended(timed: Timed) -> None:
     rounds(lit)
     assert "warning" not in actions(lit, session)
     clock.advance(2 * MINUTE)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20)
+    assert wait_until(lambda: "warning" in actions(lit, session))
     shown = lit.show(session)
     assert shown["state"] == "running"
     assert shown["warnings"][0].startswith("idle limit of 10m passed: quiet for 11m")
@@ -82,9 +82,9 @@ def test_a_sign_of_life_takes_the_warning_back(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start("bash", "--norc", idle_limit="10m")["id"]
     clock.advance(11 * MINUTE)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20)
+    assert wait_until(lambda: "warning" in actions(lit, session))
     lit.call("send_input", session=session, text="echo here")
-    assert wait_until(lambda: "warning withdrawn" in actions(lit, session), 20)
+    assert wait_until(lambda: "warning withdrawn" in actions(lit, session))
     clock.advance(31)
     rounds(lit)
     assert lit.show(session)["state"] == "running"
@@ -119,7 +119,7 @@ def test_work_in_silence_is_not_idle_time_afterwards(timed: Timed) -> None:
     rounds(lit)
     assert lit.show(session)["warnings"] == []
     clock.advance(11 * MINUTE)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
+    assert wait_until(lambda: "warning" in actions(lit, session)), lit.show(session)
     assert actions(lit, session).count("warning") == 1
 
 
@@ -132,9 +132,9 @@ def test_a_little_cpu_at_a_prompt_is_no_work(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start(sys.executable, players.__file__, "agent_that_ticks", idle_limit="10m")["id"]
     # A tick of the kernel's is 10 ms: until CPU is measured over two whole seconds, one of them looks like work.
-    assert wait_until(lambda: lit.show(session)["quiet_for"] >= 4, 30)
+    assert wait_until(lambda: lit.show(session)["quiet_for"] >= 4)
     clock.advance(11 * MINUTE)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
+    assert wait_until(lambda: "warning" in actions(lit, session)), lit.show(session)
     rounds(lit)
     clock.advance(31)
     assert ended(lit, session)["reason"].startswith("idle limit of 10m passed")
@@ -145,7 +145,7 @@ def test_an_age_limit_ends_also_what_works(timed: Timed) -> None:
     lit, clock = timed
     session = lit.start("sh", "-c", "while :; do :; done", max_age="2h")["id"]
     clock.advance(2 * HOUR + 1)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20)
+    assert wait_until(lambda: "warning" in actions(lit, session))
     clock.advance(31)
     assert ended(lit, session)["reason"].startswith("age limit of 2h00m passed")
 
@@ -174,7 +174,7 @@ def test_a_daemon_that_was_down_ends_nothing_that_worked_meanwhile(timed: Timed)
     rounds(lit)
     lit.kill(lit.daemon())
     before = cpu_of(started["pid"])
-    assert wait_until(lambda: cpu_of(started["pid"]) > before + 1.0, 60)
+    assert wait_until(lambda: cpu_of(started["pid"]) > before + 1.0)
     clock.advance(20 * MINUTE)
     flag.touch()
     rounds(lit)
@@ -198,7 +198,7 @@ def test_a_daemon_that_was_down_goes_on_counting(timed: Timed) -> None:
     rounds(lit)
     lit.kill(lit.daemon())
     clock.advance(2 * HOUR)
-    assert wait_until(lambda: "warning" in actions(lit, session), 20), lit.show(session)
+    assert wait_until(lambda: "warning" in actions(lit, session)), lit.show(session)
     assert lit.show(session)["state"] == "running", "warned first, however long ago it passed"
 
 
@@ -226,7 +226,7 @@ time.sleep(300)
 """
     with configured("", LAMPLIGHTER_WARNING="0", LAMPLIGHTER_CGROUP="off") as (lit, _):
         session = lit.start(sys.executable, "-c", script, max_memory="150M", headless=True)["id"]
-        lit.call("wait_session", session=session, until="text=forked", timeout="20s")
+        lit.call("wait_session", session=session, until="text=forked", timeout="120s")
         assert wait_until(lambda: lit.show(session)["memory"] > 250_000_000)
         rounds(lit)
         assert (lit.show(session)["state"], lit.show(session)["warnings"]) == ("running", [])
@@ -244,7 +244,7 @@ def test_no_cgroup_is_left_of_a_memory_limit() -> None:
         lit.call("kill_session", session=ends, force=True, grace="0s")
         lit.kill(lit.keeper())
         lit.kill(lit.shim(lost))
-        assert wait_until(lambda: lit.show(lost)["state"] == "ended", 20)
+        assert wait_until(lambda: lit.show(lost)["state"] == "ended")
         lit.start("cat", max_memory="100M", headless=True)
     found = subprocess.run(["find", "/sys/fs/cgroup", "-name", name], check=False, capture_output=True, text=True)
     assert found.stdout == ""
@@ -270,7 +270,7 @@ def _has_memory_controller() -> bool:
 def test_within_the_limit_nothing_happens() -> None:
     with configured("", LAMPLIGHTER_WARNING="0") as (lit, _):
         session = lit.start(sys.executable, "-c", EATER.format(20), max_memory="200M", headless=True)["id"]
-        lit.call("wait_session", session=session, until="text=eaten", timeout="20s")
+        lit.call("wait_session", session=session, until="text=eaten", timeout="120s")
         rounds(lit)
         assert lit.show(session)["state"] == "running"
 
@@ -303,7 +303,7 @@ def test_orphans_are_ended_after_their_grace() -> None:
         assert has_looked(lit, children["task"], "orphaned")
         rounds(lit)
         clock.advance(16 * MINUTE)
-        assert wait_until(lambda: "warning" in actions(lit, children["task"]), 20)
+        assert wait_until(lambda: "warning" in actions(lit, children["task"]))
         clock.advance(31)
         assert ended(lit, children["task"])["reason"].startswith("orphan grace of 15m passed")
         rounds(lit)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def keep(lit: Engine, *contents: str, kind: str = "constraint", project: str | N
         )
         for number, content in enumerate(contents)
     ]
-    with sqlite3.connect(lit.home.database, timeout=30) as db:
+    with closing(sqlite3.connect(lit.home.database, timeout=200)) as db, db:
         for record in made:
             records.insert(db, record)
     db.close()
@@ -75,7 +76,7 @@ def keep(lit: Engine, *contents: str, kind: str = "constraint", project: str | N
 
 
 def receipts(lit: Engine) -> list[dict[str, Any]]:
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         rows = db.execute("SELECT document FROM receipts ORDER BY id").fetchall()
     db.close()
     return [json.loads(row[0]) for row in rows]
@@ -157,7 +158,7 @@ def test_a_successor_starts_with_the_packet_and_reads_its_own_again(lit: Engine)
     command = f"cat $LAMPLIGHTER_HANDOFF; {lit.python} -m lamplighter.frontends.cli.main handoff --json"
     environment = {**lit.environment, "LAMPLIGHTER_HOME": str(lit.folder)}
     after = lit.start("sh", "-c", command, from_session=before, headless=True, environment=environment)["id"]
-    lit.call("wait_session", session=after, until="ended", timeout="60s")
+    lit.call("wait_session", session=after, until="ended", timeout="120s")
     text = lit.output(after)
     assert "never touch the vendored lexer" in text
     found = json.loads(text[text.index('{\n  "packet"') :] if '{\n  "packet"' in text else text.splitlines()[-1])
@@ -265,7 +266,7 @@ def test_what_was_inferred_of_a_killed_session_is_where_the_work_stands(lit: Eng
 def test_how_it_ended_is_said(lit: Engine) -> None:
     def close(*command: str) -> str:
         started = lit.start(*command, project=SHOP)["id"]
-        lit.call("wait_session", session=started, until="ended", timeout="60s")
+        lit.call("wait_session", session=started, until="ended", timeout="120s")
         return load(lit, session=started)["before"]["close"]
 
     assert close("true") == "unclosed"
@@ -283,7 +284,7 @@ def test_sessions_that_ended_meanwhile_are_named(lit: Engine) -> None:
     meanwhile: list[str] = []
     for number in range(7):
         started = lit.start("true", name=f"run-{number}", project=SHOP)["id"]
-        lit.call("wait_session", session=started, until="ended", timeout="60s")
+        lit.call("wait_session", session=started, until="ended", timeout="120s")
         meanwhile.append(started)
     found = load(lit)
     assert found["before"]["id"] == before

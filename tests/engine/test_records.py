@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import threading
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def in_a_session(lit: Engine, *words: str, cwd: str = "/", **arguments: Any) -> 
     script = f'{lit.python} -m lamplighter.frontends.cli.main "$@" >{out} 2>&1; echo $? >{out}.status'
     environment = {**lit.environment, "PATH": lit.environment["PATH"]}
     started = lit.start("sh", "-c", script, "sh", *words, headless=True, cwd=cwd, environment=environment, **arguments)
-    lit.call("wait_session", session=started["id"], until="ended", timeout="60s")
+    lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
     status = int(Path(f"{out}.status").read_text())
     return subprocess.CompletedProcess(words, status, out.read_text(), started["id"])
 
@@ -213,7 +214,7 @@ def test_any_text_is_a_query_but_an_empty_one(lit: Engine) -> None:
 def test_a_session_that_has_ended_is_found_and_said_to_be_one(lit: Engine, tmp_path: Path) -> None:
     session = lit.start("cat", cwd=str(tmp_path), name="mender")["id"]
     lit.call("end_session", session=session, checkpoint="the zebra parser reads all but dates")
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
     found = lit.call("search_records", query="zebras", folder=str(tmp_path))
     assert [record["type"] for record in found["records"]] == ["checkpoint"]
     assert [one["id"] for one in found["sessions"]] == [session]
@@ -304,7 +305,7 @@ def test_an_agent_cannot_close_the_operators_loop_with_a_handoff_either(lit: Eng
 
 def test_an_inferred_note_becomes_a_constraint_when_it_is_confirmed(lit: Engine, tmp_path: Path) -> None:
     session = lit.start("sh", "-c", "echo never touch the vendored lexer; exit 3", cwd=str(tmp_path))["id"]
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
     found = lit.call("list_records", source="inferred", folder=str(tmp_path))["records"]
     notes = [record for record in found if record["source"] == "inferred"]
     assert notes
@@ -332,7 +333,7 @@ def test_what_is_forgotten_hard_is_nowhere(lit: Engine, tmp_path: Path) -> None:
     keep(lit, *(f"more {each}" for each in filler))
     session = lit.start("cat", cwd=str(tmp_path))["id"]
     ended = lit.call("end_session", session=session, checkpoint=text, project="shop")
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
     assert ended["handoff"]["stored"]["checkpoint"] == 1
     found = lit.call("search_records", query=word, project="shop")["records"]
     assert len(found) == 2
@@ -345,7 +346,7 @@ def test_what_is_forgotten_hard_is_nowhere(lit: Engine, tmp_path: Path) -> None:
     assert refused(lit, "update_record", action="forget", records=[record["id"]]).code == "NOT_FOUND"
     assert lit.call("search_records", query=word, all=True, state="all")["records"] == []
     assert lit.call("search_records", query="filler", project="shop")["total"] == 200
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
@@ -394,7 +395,7 @@ def test_a_daemon_that_dies_while_it_forgets_goes_on_with_it(lit: Engine) -> Non
     lit.kill(lit.daemon())
     assert wait_until(lambda: lit.call("get_status") is not None)
     lit.call("stop_daemon")
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("DELETE FROM records WHERE id = ?", (record["id"],))
         db.execute("DELETE FROM record_texts")
         db.execute("DELETE FROM calls")

@@ -64,7 +64,7 @@ def running_as(mark: str) -> int:
     def found() -> list[int]:
         return [one.pid for one in marked(mark) if one.cmdline[0] == mark]
 
-    assert wait_until(lambda: len(found()) == 1, 20)
+    assert wait_until(lambda: len(found()) == 1)
     return found()[0]
 
 
@@ -90,7 +90,7 @@ def test_it_becomes_a_session_when_it_first_speaks(lit: Engine, tmp_path: Path) 
         listed = lit.cli("ls").stdout
         assert "registered" in listed
         assert [event["action"] for event in lit.events(session)] == ["register"]
-        assert lit.call("wait_session", session=session, until="idle", quiet="0.1s", timeout="30s")["met"] == "idle"
+        assert lit.call("wait_session", session=session, until="idle", quiet="0.1s", timeout="120s")["met"] == "idle"
 
 
 def test_many_that_speak_at_once_are_one_session(lit: Engine, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_launcher_and_what_it_launches_are_one(lit: Engine, tmp_path: Path) ->
         assert answered(second)["result"]["caller"] == caller, "the launcher alone is gone"
         assert lit.show(session)["state"] == "running"
         go.write_text("\n")
-        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
+        assert lit.call("wait_session", session=session, until="ended", timeout="120s")["state"] == "ended"
 
 
 def test_an_agent_that_another_started_is_that_ones(lit: Engine, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_was_seen_below_it_stays_its_own(lit: Engine, tmp_path: Path) -> No
         assert job.is_seen(session)
         job.lose_its_parent()
         assert job.ask()["result"]["caller"] == f"session:{session}"
-        assert wait_until(lambda: job.is_on_record(session), 20)  # by a look that was after that
+        assert wait_until(lambda: job.is_on_record(session))  # by a look that was after that
         lit.kill(lit.daemon())
         ended = lit.call("kill_session", session=session, force=True, grace="0s")
         assert ended["state"] == "ended"
@@ -187,7 +187,7 @@ class Stray:
             born = self.born.exists() and self.born.read_text().endswith("\n")
             return born and self.pid in {process["pid"] for process in tree}
 
-        return wait_until(look, 20)
+        return wait_until(look)
 
     def is_on_record(self, session: str) -> bool:
         """Whether it is written down as one that is on its own."""
@@ -199,7 +199,7 @@ class Stray:
         stat = Path(f"/proc/{self.pid}/stat")
         before = stat.read_text().rpartition(")")[2].split()[1]
         self.leave.write_text("\n")
-        assert wait_until(lambda: stat.read_text().rpartition(")")[2].split()[1] != before, 20)
+        assert wait_until(lambda: stat.read_text().rpartition(")")[2].split()[1] != before)
 
     def ask(self) -> dict[str, Any]:
         self.go.write_text("\n")
@@ -235,8 +235,8 @@ def test_it_ends_itself_and_what_it_started_and_no_more(lit: Engine, tmp_path: P
         assert agent.ask("kill_session", session="child", force=True, grace="0s")["result"]["state"] == "ended"
         answer = agent.ask("end_session", session=session, reason="done", checkpoint="half of it", grace="5s")
         assert answer["result"]["state"] == "ending"
-        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
-        agent.process.wait(30)
+        assert lit.call("wait_session", session=session, until="ended", timeout="120s")["state"] == "ended"
+        agent.process.wait(200)
         ending = lit.show(session)["ending"]
         assert (ending["by"], ending["reason"]) == (f"session:{session}", "done")
         assert lit.show(session)["handoff"]["source"] != "inferred"
@@ -256,7 +256,7 @@ def test_its_terminal_is_not_ours(lit: Engine, tmp_path: Path) -> None:
         ):
             assert code_of(lambda: lit.call(operation, session=session, **arguments)) == "NOT_ATTACHABLE", operation  # noqa: B023
         agent.kill()
-        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
+        assert lit.call("wait_session", session=session, until="ended", timeout="120s")["state"] == "ended"
         assert code_of(lambda: lit.call("read_output", session=session)) == "ENDED"
 
 
@@ -286,7 +286,7 @@ def test_killed_by_somebody_it_leaves_an_inferred_hand_off(lit: Engine, tmp_path
         assert own(agent) == session, "found again by pid and start time"
         lit.kill(lit.daemon())
         agent.kill()
-        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
+        assert lit.call("wait_session", session=session, until="ended", timeout="120s")["state"] == "ended"
         shown = lit.show(session)
         assert (shown["ending"]["how"], shown["ending"]["by"]) == ("exited", "itself")
         assert shown["handoff"]["source"] == "inferred"
@@ -317,12 +317,12 @@ def test_a_kill_leaves_nobody(lit: Engine, tmp_path: Path, mark: str) -> None:
         agent.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
         session, neighbour = own(agent), own(other)
         agent.tell(f"trap '' TERM; {job} & setsid {job} & (setsid {job} &) ; {in_a_shell(f'{job} & {job}')} &")
-        assert wait_until(lambda: len(marked(mark)) == 6, 20)
+        assert wait_until(lambda: len(marked(mark)) == 6)
         ended = lit.call("kill_session", session=session, force=True, grace="0.1s")
         assert (ended["state"], ended["certificate"]["guarantee"]) == ("ended", "best_effort")
         assert ended["certificate"]["survivors"] == []
         assert none_left(mark)
-        agent.process.wait(30)
+        agent.process.wait(200)
         assert lit.show(neighbour)["state"] == "running"
         assert other.process.poll() is None
 
@@ -331,7 +331,7 @@ def test_an_end_goes_on_where_a_daemon_was_killed(lit: Engine, tmp_path: Path, m
     with outsider(lit, tmp_path) as agent:
         session = own(agent)
         agent.tell(f"trap '' TERM; setsid {sleeper(mark)} &")
-        assert wait_until(lambda: marked(mark), 20)
+        assert wait_until(lambda: marked(mark))
         with lit.connect() as sock:
             request = {
                 "id": 1,
@@ -340,11 +340,11 @@ def test_an_end_goes_on_where_a_daemon_was_killed(lit: Engine, tmp_path: Path, m
                 "key": uuid.uuid4().hex,
             }
             sock.sendall(json.dumps(request).encode() + b"\n")
-            assert wait_until(lambda: lit.show(session)["state"] == "ending", 20)
+            assert wait_until(lambda: lit.show(session)["state"] == "ending")
             lit.kill(lit.daemon())
-        assert lit.call("wait_session", session=session, until="ended", timeout="30s")["state"] == "ended"
+        assert lit.call("wait_session", session=session, until="ended", timeout="120s")["state"] == "ended"
         assert none_left(mark)
-        agent.process.wait(30)
+        agent.process.wait(200)
         assert [event["action"] for event in lit.events(session)].count("ended") == 1
 
 
@@ -353,9 +353,9 @@ def test_what_it_leaves_behind_goes_on_and_is_shown(lit: Engine, tmp_path: Path,
         agent.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
         session = own(agent)
         agent.tell(f"setsid {sleeper(mark)} &")
-        assert wait_until(lambda: len(marked(mark)) == 1, 20)
+        assert wait_until(lambda: len(marked(mark)) == 1)
         agent.leave()
-        assert wait_until(lambda: lit.show(session)["verdict"] == "leftovers", 20), lit.show(session)
+        assert wait_until(lambda: lit.show(session)["verdict"] == "leftovers"), lit.show(session)
         assert len(marked(mark)) == 1
         assert lit.call("kill_session", session=session, force=True, grace="0s")["state"] == "ended"
         assert none_left(mark)
@@ -367,7 +367,7 @@ def test_another_agent_in_the_same_conversation_keeps_its_own(lit: Engine, tmp_p
             one.tell(f"export CLAUDE_CODE_SESSION_ID={ONE}")
         session, neighbour = own(agent), own(other)
         other.tell(f"setsid {sleeper(mark)} &")
-        assert wait_until(lambda: len(marked(mark)) == 1, 20)
+        assert wait_until(lambda: len(marked(mark)) == 1)
         assert lit.call("kill_session", session=session, force=True, grace="0s")["state"] == "ended"
         assert len(marked(mark)) == 1
         assert lit.show(neighbour)["state"] == "running"
@@ -410,7 +410,7 @@ def test_a_pid_that_another_has_by_now_is_nobodys(lit: Engine, tmp_path: Path) -
             start = str(agent.seen.start_ticks)
             db.execute(change, (start, str(int(start) - 1)) * 2 + (before,))
         os.kill(lit.keeper()[0], signal.SIGCONT)
-        assert lit.call("wait_session", session=before, until="ended", timeout="30s")["state"] == "ended"
+        assert lit.call("wait_session", session=before, until="ended", timeout="120s")["state"] == "ended"
         assert agent.process.poll() is None
         after = own(agent)
         assert after != before
@@ -467,7 +467,7 @@ def adopt(lit: Engine, target: object, **more: Any) -> dict[str, Any]:
 def test_a_process_is_adopted_by_its_pid(lit: Engine, tmp_path: Path, mark: str) -> None:
     job = sleeper(mark)
     with process("bash", "-c", f"setsid {job} & {job} & wait", cwd=tmp_path) as running:
-        assert wait_until(lambda: len(marked(mark)) == 3, 20)
+        assert wait_until(lambda: len(marked(mark)) == 3)
         key = uuid.uuid4().hex
         found = lit.call("adopt_session", key=key, target=str(running.pid), name="job")
         assert lit.call("adopt_session", key=key, target=str(running.pid), name="job") == found
@@ -479,7 +479,7 @@ def test_a_process_is_adopted_by_its_pid(lit: Engine, tmp_path: Path, mark: str)
         ended = lit.call("kill_session", session="job", force=True, grace="0s")
         assert (ended["state"], len(ended["certificate"]["processes"])) == ("ended", 3)
         assert none_left(mark)
-        running.wait(30)
+        running.wait(200)
 
 
 def test_a_pid_with_its_start_is_that_process_alone(lit: Engine) -> None:
@@ -501,7 +501,7 @@ def test_an_adopted_agent_speaks_as_that_session(lit: Engine, tmp_path: Path) ->
         go = tmp_path / "go-on"
         os.mkfifo(go)
         agent.tell(f"{agent.program} -c {shlex.quote(f'echo $$ > {born}; read x < {go}; {words}; true')}")
-        assert wait_until(lambda: born.exists() and born.read_text().endswith("\n"), 20)
+        assert wait_until(lambda: born.exists() and born.read_text().endswith("\n"))
         session = adopt(lit, born.read_text().strip())
         assert session["pid"] == agent.process.pid
         go.write_text("\n")
@@ -526,7 +526,7 @@ def test_nothing_is_in_two_sessions(lit: Engine, tmp_path: Path, mark: str) -> N
     (tmp_path / "turn").write_text(f"{words}; echo $$ > {born}; {sleeper(mark)}; true\n")
     with process("bash", "-c", f"{agent.program} {tmp_path}/turn; true", env=lit.environment) as shell:
         session = answered(file)["result"]["caller"].removeprefix("session:")
-        assert wait_until(lambda: marked(mark), 20)
+        assert wait_until(lambda: marked(mark))
         with pytest.raises(LampError) as caught:
             adopt(lit, shell.pid)
         assert (caught.value.code, caught.value.details["session"]) == (Code.ADOPTED, session)
@@ -547,7 +547,7 @@ def test_the_rest_of_its_terminal_is_not_touched(lit: Engine, tmp_path: Path, ma
     with process(*command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=lit.environment):
         session = answered(file)["result"]["caller"].removeprefix("session:")
         assert (lit.show(session)["kind"], lit.show(session)["pid"]) == ("main", int(born.read_text()))
-        assert wait_until(lambda: marked(f"{mark}-its"), 20)
+        assert wait_until(lambda: marked(f"{mark}-its"))
         assert lit.call("kill_session", session=session, force=True, grace="0s")["state"] == "ended"
         assert none_left(f"{mark}-its")
         assert marked(f"{mark}-beside")
@@ -583,5 +583,5 @@ def test_another_users_process_is_not_adopted(lit: Engine) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can be somebody else")
     with process("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "300") as running:
-        assert wait_until(lambda: Path(f"/proc/{running.pid}/comm").read_text() == "sleep\n", 20)
+        assert wait_until(lambda: Path(f"/proc/{running.pid}/comm").read_text() == "sleep\n")
         assert code_of(lambda: adopt(lit, running.pid)) == "FORBIDDEN"

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_a_full_disk(small: Engine) -> None:
         "id"
     ]
     small.call("send_input", session=session, text="1000")
-    small.call("wait_session", session=session, until="text=did 1000", timeout="60s")
+    small.call("wait_session", session=session, until="text=did 1000", timeout="120s")
     fill(small)
     with pytest.raises(LampError) as caught:
         small.start("cat")
@@ -46,7 +47,7 @@ def test_a_full_disk(small: Engine) -> None:
     assert wait_until(lambda: small.show(session)["output"] > offset + 100_000)
     make_room(small)
     small.call("send_input", session=session, text="10")
-    small.call("wait_session", session=session, until="text=did 10\r", since=offset, timeout="60s")
+    small.call("wait_session", session=session, until="text=did 10\r", since=offset, timeout="120s")
     page = small.call("read_output", session=session, mode="output", since=0)
     assert page["lost"] >= 100_000 - 8192
     assert small.call("kill_session", session=session, force=True)["state"] == "ended"
@@ -86,7 +87,7 @@ def test_an_end_during_a_lock_is_written_later(lit: Engine) -> None:
     assert wait_until(lambda: (lit.folder / "sessions" / session / "exit.json").exists())
     db.execute("ROLLBACK")
     db.close()
-    assert lit.call("wait_session", session=session, timeout="20s")["exit"] == {"signal": "KILL"}
+    assert lit.call("wait_session", session=session, timeout="120s")["exit"] == {"signal": "KILL"}
 
 
 def test_a_reboot_ends_what_ran(lit: Engine) -> None:
@@ -99,7 +100,7 @@ def test_a_reboot_ends_what_ran(lit: Engine) -> None:
     for process in (lit.keeper(), lit.daemon(), *shims):
         lit.kill(process)
     assert wait_until(lambda: not any(inspect(pid) for pid in pids))
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE sessions SET boot = 'another-boot'")
     db.close()
     for session in (running, ending):
@@ -126,13 +127,13 @@ def test_a_store_of_a_newer_version_is_left_alone(lit: Engine) -> None:
     lit.call("get_status")
     lit.call("stop_daemon")
     assert wait_until(lambda: not alive(*lit.keeper()))
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("PRAGMA user_version = 999")
     db.close()
     tried = lit.cli("ls", "--json")
     assert tried.returncode == 3
     assert "newer" in json.loads(tried.stdout)["error"]["message"]
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     db.close()
 
@@ -140,7 +141,7 @@ def test_a_store_of_a_newer_version_is_left_alone(lit: Engine) -> None:
 def test_logs_rotate_under_a_limit_and_say_what_is_gone() -> None:
     with engine(LAMPLIGHTER_LOG_LIMIT="400000", LAMPLIGHTER_LOG_SEGMENT="100000") as lit:
         session = lit.start("sh", "-c", "seq 1 300000; sleep 100", headless=True)["id"]
-        lit.call("wait_session", session=session, until="text=300000", timeout="20s")
+        lit.call("wait_session", session=session, until="text=300000", timeout="120s")
         folder = lit.folder / "sessions" / session
         assert sum(file.stat().st_size for file in folder.glob("log-*")) <= 400_000
         page = lit.call("read_output", session=session, mode="output", since=0)
@@ -156,10 +157,10 @@ def test_a_screen_survives_rotation() -> None:
         count = r"while [ $i -lt $1 ]; do i=$((i+1)); printf '\033[3;1Hcount %d' $i; done"
         script = rf"i=0; f() {{ {count}; }}; stty -echo; printf '\033[?1049h\033[2J\033[1;1Htitle'; while read n; do f $n; done"
         session = lit.start("bash", "-c", script, rows=6, cols=30)["id"]
-        lit.call("wait_session", session=session, until="text=title", timeout="60s")
+        lit.call("wait_session", session=session, until="text=title", timeout="120s")
         for goal in range(5000, 60001, 5000):
             lit.call("send_input", session=session, text=str(goal))
-            lit.call("wait_session", session=session, until=f"text=count {goal}", timeout="60s")
+            lit.call("wait_session", session=session, until=f"text=count {goal}", timeout="120s")
         folder = lit.folder / "sessions" / session
         assert not list(folder.glob("log-00000000000000000000-*"))
         lit.kill(lit.daemon())
@@ -181,8 +182,8 @@ def test_a_gigabyte_of_output(lit: Engine) -> None:
 def test_prune_shows_and_does(lit: Engine) -> None:
     old, new = (lit.start("sh", "-c", f"echo {name}")["id"] for name in ("old", "new"))
     for session in (old, new):
-        lit.call("wait_session", session=session, timeout="60s")
-    with sqlite3.connect(lit.home.database) as db:
+        lit.call("wait_session", session=session, timeout="120s")
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE sessions SET ended_at = ended_at - 31 * 86400 WHERE id = ?", (old,))
     db.close()
     shown = lit.call("prune_logs")

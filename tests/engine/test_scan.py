@@ -151,7 +151,8 @@ def test_an_agent_in_a_tmux_session_made_by_hand_is_named_by_it(watcher: Engine,
     script.write_text("import time; time.sleep(300)")
     with tmux_of(watcher) as tmux:
         pane = tmux.new("work", sys.executable, str(script))
-        assert wait_until(lambda: "codex" in proc.command_of(pane))
+        # Not "codex" alone: until it executes, it has the words of the tmux that was told to start it.
+        assert wait_until(lambda: proc.command_of(pane).startswith(sys.executable))
         (agent,) = [one for one in watcher.call("scan_host")["agents"] if one["pid"] == pane]
         assert (agent["agent"], agent["tmux"], agent["terminal"]) == ("codex", "tmux:work", True)
 
@@ -260,7 +261,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
         desktop = enter(socket.socket(socket.AF_UNIX))
         desktop.bind(str(place))
         desktop.listen()
-        desktop.settimeout(30)
+        desktop.settimeout(120)
         dead = {
             "server of a dead agent": server("vite", mark, marks=inherited),
             "setsid on purpose": sleeper("worker", mark, output=str(tmp_path / "worker.log"), marks=inherited),
@@ -456,7 +457,7 @@ def test_what_is_refused(watcher: Engine, mark: str) -> None:
 import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(watcher.home.run)!r} + "/daemon.sock")
 s.sendall({request!r}.encode() + b"\\n"); print(s.makefile().readline(), flush=True)"""
     started = watcher.start(sys.executable, "-c", code, headless=True)
-    watcher.call("wait_session", session=started["id"], until="text=error", timeout="30s")
+    watcher.call("wait_session", session=started["id"], until="text=error", timeout="120s")
     assert "FORBIDDEN" in watcher.output(started["id"])
 
 

@@ -49,7 +49,7 @@ def test_a_secret_in_the_last_lines(lit: Engine) -> None:
     started = lit.start(
         "sh", "-c", 'cat "$1"; echo over', "sh", _file(lit, f"export API_KEY={secret}\n"), headless=True
     )
-    lit.call("wait_session", session=started["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=started["id"], until="ended", timeout="120s")
     data = _everything_stored(lit)
     assert b"over" in data
     assert secret.encode() not in data

@@ -33,7 +33,7 @@ def test_a_successor_gets_the_packet_in_a_file_and_in_its_environment(lit: Engin
         from_session="last",
         headless=True,
     )
-    lit.call("wait_session", session=after["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=after["id"], until="ended", timeout="120s")
     assert lit.output(after["id"]).splitlines()[-1] == f"from {before}"
     assert before in lit.output(after["id"])
     lineage = lit.call("get_lineage", session=before)["generations"]
@@ -46,7 +46,7 @@ def test_a_successor_gets_the_packet_in_a_file_and_in_its_environment(lit: Engin
 def test_the_packet_stands_where_the_command_says_so(lit: Engine) -> None:
     before = ended(lit, "before", checkpoint="half of it")
     after = lit.start("printf", "%s", "say: {handoff}", from_session=before, headless=True)
-    lit.call("wait_session", session=after["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=after["id"], until="ended", timeout="120s")
     assert lit.output(after["id"]).startswith("say: ")
     assert before in lit.output(after["id"])
     assert lit.show(after["id"])["command"] == ["printf", "%s", "say: {handoff}"]
@@ -58,7 +58,7 @@ def test_an_agent_gets_it_as_its_first_prompt(lit: Engine, tmp_path: Path) -> No
     program.chmod(0o755)
     before = ended(lit, "before", checkpoint="half of it")
     after = lit.start(str(program), from_session=before, headless=True)
-    lit.call("wait_session", session=after["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=after["id"], until="ended", timeout="120s")
     assert before in lit.output(after["id"])
 
 
@@ -116,7 +116,7 @@ def test_what_is_alive_and_silent_has_no_successor(lit: Engine) -> None:
 def test_last_is_who_spoke_last_not_what_ran_last(lit: Engine) -> None:
     spoke = ended(lit, "spoke", checkpoint="go on here")
     ran = lit.start("true")
-    lit.call("wait_session", session=ran["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=ran["id"], until="ended", timeout="120s")
     after = lit.start("sleep", "300", from_session="last")
     assert lit.call("get_lineage", session=after["id"])["generations"][0]["id"] == spoke
 

@@ -40,7 +40,7 @@ def test_text_is_sent_literally(lit: Engine, headless: bool) -> None:
     session = lit.start("sh", "-c", f"stty raw -echo 2>/dev/null; echo on; exec cat > {target}", headless=headless)[
         "id"
     ]
-    lit.call("wait_session", session=session, until="text=on", timeout="60s")
+    lit.call("wait_session", session=session, until="text=on", timeout="120s")
     for text in TEXTS:
         lit.call("send_input", session=session, text=text)
     expected = "".join(text + ("\n" if headless else "\r") for text in TEXTS)
@@ -53,21 +53,21 @@ def test_text_is_sent_literally(lit: Engine, headless: bool) -> None:
 def test_keys_by_name(lit: Engine) -> None:
     target = lit.folder / "typed"
     session = lit.start("sh", "-c", f"stty raw -echo; echo on; exec cat > {target}")["id"]
-    lit.call("wait_session", session=session, until="text=on", timeout="60s")
+    lit.call("wait_session", session=session, until="text=on", timeout="120s")
     lit.call("send_input", session=session, text="Up C-c M-x F5 S-Left Enter q", keys=True)
     assert wait_until(lambda: target.read_bytes() == b"\x1b[A\x03\x1bx\x1b[15~\x1b[1;2D\rq")
 
 
 def test_ctrl_c_by_name_interrupts(lit: Engine) -> None:
     session = lit.start("sh", "-c", "trap 'echo caught; exit 3' INT; echo on; while :; do sleep 0.01; done")["id"]
-    lit.call("wait_session", session=session, until="text=on", timeout="60s")
+    lit.call("wait_session", session=session, until="text=on", timeout="120s")
     lit.call("send_input", session=session, text="C-c", keys=True)
-    assert lit.call("wait_session", session=session, timeout="60s")["exit"] == {"code": 3}
+    assert lit.call("wait_session", session=session, timeout="120s")["exit"] == {"code": 3}
 
 
 def test_output_by_cursor_skips_and_repeats_nothing(lit: Engine) -> None:
     session = lit.start("sh", "-c", "for i in $(seq 3000); do echo zeile-ü-$i; done; sleep 100", headless=True)["id"]
-    lit.call("wait_session", session=session, until="text=zeile-ü-3000", timeout="60s")
+    lit.call("wait_session", session=session, until="text=zeile-ü-3000", timeout="120s")
     text, cursor = "", 0
     while True:
         page = lit.call("read_output", session=session, mode="output", since=cursor, limit=997)
@@ -93,13 +93,13 @@ def test_follow_streams_until_the_end(lit: Engine) -> None:
 
 def test_stdout_and_stderr_are_kept_apart(lit: Engine) -> None:
     session = lit.start("sh", "-c", "echo out; echo err >&2; exit 0", headless=True)["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     assert set(lit.output(session).split()) == {"out", "err"}
 
 
 def test_broken_utf8_is_shown_as_such(lit: Engine) -> None:
     session = lit.start("sh", "-c", r"printf 'a\377\376b\n'; printf '\303'", headless=True)["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     assert lit.output(session) == "a\ufffd\ufffdb\n\ufffd"
 
 
@@ -108,13 +108,13 @@ def test_a_screen_is_what_a_person_sees(lit: Engine) -> None:
     drawn = r"printf 'full screen 漢字\r\n'; printf '\033[5;10Hhere'"
     script = f"echo before; {enter}; {drawn}; read x; {leave}; echo after; read y"
     session = lit.start("bash", "-c", script, rows=10, cols=40)["id"]
-    lit.call("wait_session", session=session, until="text=here", timeout="60s")
+    lit.call("wait_session", session=session, until="text=here", timeout="120s")
     page = lit.call("read_output", session=session)
     assert page["text"].splitlines()[0] == "full screen 漢字"
     assert page["text"].splitlines()[4] == "         here"
     assert (page["rows"], page["cols"], page["at"]) == (10, 40, [13, 4])
     lit.call("send_input", session=session, text="")
-    lit.call("wait_session", session=session, until="text=after", timeout="60s")
+    lit.call("wait_session", session=session, until="text=after", timeout="120s")
     assert lit.call("read_output", session=session)["text"].splitlines() == ["before", "after"]
 
 
@@ -122,15 +122,15 @@ def test_a_program_that_asks_its_terminal_is_answered(lit: Engine) -> None:
     """Nobody is attached, so Lamplighter is the terminal: the cursor's place is told."""
     script = r"stty raw -echo; printf 'abc\033[6n'; dd bs=1 count=6 2>/dev/null | od -c | head -1; read x"
     session = lit.start("sh", "-c", script)["id"]
-    lit.call("wait_session", session=session, until="text=033   [   1   ;   4   R", timeout="60s")
+    lit.call("wait_session", session=session, until="text=033   [   1   ;   4   R", timeout="120s")
 
 
 def test_waiting(lit: Engine) -> None:
     session = lit.start("sh", "-c", "echo ready; read x; echo done $x; exec cat")["id"]
-    assert lit.call("wait_session", session=session, until="text=ready", timeout="60s")["met"] == "text=ready"
+    assert lit.call("wait_session", session=session, until="text=ready", timeout="120s")["met"] == "text=ready"
     lit.call("send_input", session=session, text="ready-again")
-    answered = lit.call("wait_session", session=session, until="text=done ready-again", timeout="60s")
-    assert lit.call("wait_session", session=session, until="idle", quiet="0.3s", timeout="20s")["state"] == "running"
+    answered = lit.call("wait_session", session=session, until="text=done ready-again", timeout="120s")
+    assert lit.call("wait_session", session=session, until="idle", quiet="0.3s", timeout="120s")["state"] == "running"
     with pytest.raises(LampError) as caught:
         lit.call("wait_session", session=session, until="text=done", since=answered["cursor"], timeout="0.2s")
     assert caught.value.code is Code.TIMEOUT
@@ -140,7 +140,7 @@ def test_waiting(lit: Engine) -> None:
     waiter = threading.Thread(target=lambda: lit.call("kill_session", session=session, force=True, grace="0s"))
     waiter.start()
     with pytest.raises(LampError) as caught:
-        lit.call("wait_session", session=session, until="text=never", timeout="20s")
+        lit.call("wait_session", session=session, until="text=never", timeout="120s")
     waiter.join()
     assert caught.value.code is Code.ENDED
 
@@ -177,7 +177,7 @@ class Viewer:
                 data += sock.recv(1 << 20)
         self.result = json.loads(data)["result"]
         self.sock = socket.socket(fileno=descriptors[0])
-        self.sock.settimeout(20)
+        self.sock.settimeout(120)
         self.frames = Frames()
         self.output = b""
         self.events: list[dict[str, Any]] = []
@@ -250,7 +250,7 @@ def test_the_size_is_that_of_whoever_was_there_last(lit: Engine, attach: Callabl
 def test_attaching_shows_the_screen_and_all_that_follows(lit: Engine, attach: Callable[..., Viewer]) -> None:
     script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo count $i; done; read x"
     session = lit.start("sh", "-c", script, rows=5, cols=30)["id"]
-    lit.call("wait_session", session=session, until="text=count 50", timeout="60s")
+    lit.call("wait_session", session=session, until="text=count 50", timeout="120s")
     viewer = attach(session)
     viewer.until(b"count 20000\r\n")
     first = viewer.output.split(b"\r\n")[1 if viewer.output[:1] != b"c" else 0]
@@ -264,7 +264,7 @@ def test_a_slow_viewer_skips_ahead_and_is_told(lit: Engine, attach: Callable[...
     session = lit.start("sh", "-c", "read x; head -c 30000000 /dev/zero | tr '\\0' y; echo; echo END; read x")["id"]
     viewer = attach(session)
     lit.call("send_input", session=session, text="go")
-    lit.call("wait_session", session=session, until="text=END", timeout="30s")  # it did not wait for the viewer
+    lit.call("wait_session", session=session, until="text=END", timeout="120s")  # it did not wait for the viewer
     skip = viewer.until_event("skip")
     assert skip["to"] > skip["from"] > viewer.result["offset"]
     lit.call("send_input", session=session, text="x")
@@ -285,7 +285,7 @@ def recorded(lit: Engine, session: str, **arguments: Any) -> tuple[list[Any], in
 
 def test_a_recording_plays(lit: Engine) -> None:
     session = lit.start("sh", "-c", "echo one; echo zwei-ü; exit 0")["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     lines, lost = recorded(lit, session)
     assert (lines[0]["version"], lost) == (2, 0)
     assert "".join(event[2] for event in lines[1:] if event[1] == "o") == "one\r\nzwei-ü\r\n"
@@ -295,7 +295,7 @@ def test_the_last_part_of_a_recording(lit: Engine) -> None:
     """It begins with the screen as it stood there, also when that was drawn in what is not in it."""
     draw = "printf '\\033[?1049h\\033[2J\\033[1;1Htitle'; printf '\\033[3;1H%09d' $(seq 9000); printf '\\033[5;1Hlast'"
     session = lit.start("sh", "-c", draw, rows=6, cols=30)["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     whole, _ = recorded(lit, session)
     since = lit.show(session)["output"] - 1000
     (header, (at, _, screen), *events), lost = recorded(lit, session, since=since)
@@ -311,7 +311,7 @@ def test_the_last_part_of_a_recording(lit: Engine) -> None:
 def test_a_recording_says_what_is_not_kept() -> None:
     with engine(LAMPLIGHTER_LOG_LIMIT="400000", LAMPLIGHTER_LOG_SEGMENT="100000") as lit:
         session = lit.start("sh", "-c", "seq 1 200000")["id"]
-        lit.call("wait_session", session=session, timeout="60s")
+        lit.call("wait_session", session=session, timeout="120s")
         printed = lit.show(session)["output"]
         _, lost = recorded(lit, session)
         assert printed - 400_000 < lost < printed
@@ -335,7 +335,7 @@ def test_nothing_of_the_environment_is_kept_or_shown(lit: Engine) -> None:
 
 def test_files_and_sockets_are_the_users_alone(lit: Engine) -> None:
     session = lit.start("sh", "-c", "umask; echo x > made; ls -l made", cwd=str(lit.folder), umask=0o027)["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     assert "0027" in lit.output(session)
     assert "-rw-r-----" in lit.output(session)
     for folder, folders, files in os.walk(lit.folder):

@@ -87,7 +87,7 @@ def test_a_survivor_is_named_until_it_is_gone(tree: OrdinaryEngine, mark: str) -
     assert f"{survivor} " in tree.cli("show", session).stdout.partition("SURVIVED: 1 process")[2]
     assert {process.pid for process in marked(mark)} == {survivor}
     os.kill(survivor, signal.SIGKILL)
-    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended")
     shown = tree.show(session)
     certificate = shown["ending"]["certificate"]
     assert (certificate["guarantee"], certificate["survivors"], shown["survivors"]) == ("tree", [], [])
@@ -110,7 +110,7 @@ def test_a_survivor_in_an_adopted_session(tree: OrdinaryEngine, mark: str) -> No
         again = tree.call("kill_session", session=session, force=True, grace="0s")
         assert [one["pid"] for one in again["certificate"]["survivors"]] == [survivor]
         os.kill(survivor, signal.SIGKILL)
-        assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+        assert wait_until(lambda: tree.show(session)["state"] == "ended")
         certificate = tree.show(session)["ending"]["certificate"]
         assert (certificate["guarantee"], certificate["survivors"]) == ("best_effort", [])
         assert len(certificate["processes"]) == 2
@@ -127,7 +127,7 @@ def test_a_survivor_outlasts_daemon_and_keeper(tree: OrdinaryEngine, mark: str) 
     tree.kill(tree.keeper())
     assert tree.show(session)["state"] == "ending"
     os.kill(survivor, signal.SIGKILL)
-    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended")
     assert [event["action"] for event in tree.events(session)].count("ended") == 1
 
 
@@ -150,4 +150,4 @@ def test_a_survivor_in_a_cleanup_takes_no_other_row_along(tree: OrdinaryEngine, 
     assert [one["pid"] for one in rows[session]["certificate"]["survivors"]] == [survivor]
     assert (result["sums"]["survived"], result["sums"]["ended"]) == (1, 1)
     os.kill(survivor, signal.SIGKILL)
-    assert wait_until(lambda: tree.show(session)["state"] == "ended", 20)
+    assert wait_until(lambda: tree.show(session)["state"] == "ended")

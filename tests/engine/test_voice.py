@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def _go(home: Path) -> None:
 
 
 def _aliases(lit: Engine, session: str) -> list[str]:
-    with sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{lit.home.database}?mode=ro", uri=True)) as db, db:
         rows = db.execute("SELECT value FROM aliases WHERE session = ? ORDER BY at", (session,)).fetchall()
     db.close()
     return [row[0] for row in rows]
@@ -218,7 +218,7 @@ def test_one_that_answers_and_leaves(lit: Engine, claude: Callable[..., str]) ->
     session = claude("-p", "say done with it", headless=True)
     found = _reply(lit, session)
     assert found["reply"] == "done with it"
-    lit.call("wait_session", session=session, timeout="20s")
+    lit.call("wait_session", session=session, timeout="120s")
     assert _said(_read(lit, session)) == [("user", "say done with it"), ("assistant", "done with it")]
     assert _reply(lit, session)["reply"] == "done with it"
     assert lit.show(session)["tokens"]["output"] == 7
@@ -249,7 +249,7 @@ def test_following_shows_each_message_as_it_comes_until_the_end(lit: Engine, cla
 def test_a_program_without_a_transcript(lit: Engine) -> None:
     session = lit.start("sh", "-c", "while read x; do sleep 0.3; echo got $x; done", name="no-agent")["id"]
     lit.call("send_input", session=session, text="it")
-    found = lit.call("wait_session", session=session, until="reply", timeout="20s", quiet="0.5s")
+    found = lit.call("wait_session", session=session, until="reply", timeout="120s", quiet="0.5s")
     assert (found["reply"].strip(), found["source"]) == ("got it", "output")
     with pytest.raises(LampError) as none:
         _read(lit, session)

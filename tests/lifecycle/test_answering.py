@@ -30,7 +30,7 @@ def test_where_something_hangs_nothing_else_is_begun_until_it_comes_back() -> No
     begun = time.monotonic()
     with pytest.raises(TimeoutError):
         answered("/hangs", lambda: 5, 60.0)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 120
     assert answered("/elsewhere", lambda: 5, 10.0) == 5
     gate.set()
 

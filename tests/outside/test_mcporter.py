@@ -45,7 +45,7 @@ def test_a_whole_round_over_http(reach: Reach) -> None:
     assert [row["id"] for row in listed["sessions"]] == [session]
     _, sent = call(reach, "http", "send_input", session=session, text="a word")
     _, waited = call(
-        reach, "http", "wait_session", session=session, until="text=a word", since=sent["cursor"], timeout="30s"
+        reach, "http", "wait_session", session=session, until="text=a word", since=sent["cursor"], timeout="120s"
     )
     assert waited["met"].startswith("text")
     _, read = call(reach, "http", "read_output", session=session, mode="output")

@@ -35,13 +35,13 @@ def conversation(
                 server: Any = StdioServerParameters(command=command, args=arguments, env=reach.passed_on)
             else:
                 headers = {"Authorization": f"Bearer {reach.token}"}
-                http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
+                http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=200))
                 server = streamable_http_client(reach.url(tools), http_client=http)
             client = await stack.enter_async_context(Client(server, mode=era, **callbacks))
             assert client.protocol_version == ERAS[era]
             await talk(client)
 
-    asyncio.run(asyncio.wait_for(connected(), 60))
+    asyncio.run(asyncio.wait_for(connected(), 120))
 
 
 async def structured(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_whole_round(reach: Reach, way: str, era: str) -> None:
         assert session in [row["id"] for row in listed["sessions"]]
         sent = await structured(client, "send_input", session=session, text="a word")
         waited = await structured(
-            client, "wait_session", session=session, until="text=a word", since=sent["cursor"], timeout="30s"
+            client, "wait_session", session=session, until="text=a word", since=sent["cursor"], timeout="120s"
         )
         assert waited["met"].startswith("text")
         read = await structured(client, "read_output", session=session, mode="output")
@@ -140,7 +140,7 @@ def test_a_resource_tells_of_its_change_to_older_clients(reach: Reach, way: str)
             while not heard.empty():
                 heard.get_nowait()
             await structured(client, "send_input", session=session, text=word)
-            assert await asyncio.wait_for(heard.get(), 20) == uri
+            assert await asyncio.wait_for(heard.get(), 120) == uri
         await client.unsubscribe_resource(uri)
         await structured(client, "end_session", session=session)
 
@@ -156,7 +156,7 @@ def test_the_daemon_is_killed_in_the_middle_of_a_call(reach: Reach, era: str) ->
         session, since = started["id"], 0
         for word in ("before", "between"):
             waiting = asyncio.create_task(
-                structured(client, "wait_session", session=session, until=f"text={word}", since=since, timeout="50s")
+                structured(client, "wait_session", session=session, until=f"text={word}", since=since, timeout="120s")
             )
             await structured(client, "get_session", session=session)  # so the wait, sent before it, is under way
             await asyncio.to_thread(reach.engine.kill, reach.engine.daemon())

@@ -56,7 +56,7 @@ def _site(environment: Path) -> Path:
 
 
 def _run(command: list[str], cwd: Path | None = None) -> str:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, timeout=100)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -76,7 +76,7 @@ def lamp(installed: Path) -> Iterator[Callable[..., str]]:
                 stdin=subprocess.DEVNULL,
                 env=env,
                 cwd="/",
-                timeout=60,
+                timeout=200,
             )
             assert done.returncode == 0, done.stdout + done.stderr
             return done.stdout
@@ -134,7 +134,7 @@ def test_uvx_runs_it_from_the_wheel(wheel: Path) -> None:
         command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheel), "lamplighter", "mcp"]
         asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
         ran = subprocess.run(
-            command, input=asked, env=made.environment, capture_output=True, text=True, timeout=110, check=False
+            command, input=asked, env=made.environment, capture_output=True, text=True, timeout=200, check=False
         )
         if "error sending request" in ran.stderr or "Failed to fetch" in ran.stderr:
             pytest.skip(f"the package registry cannot be reached: {ran.stderr[-300:]}")

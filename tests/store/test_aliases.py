@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from lamplighter.store.migrations import migrate
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> sqlite3.Connection:
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     made.row_factory = sqlite3.Row
     migrate(made)
-    return made
+    yield made
+    made.close()
 
 
 def test_a_name_is_one_sessions_in_its_namespace(db: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ WORD = "xylophonequartz"
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> sqlite3.Connection:
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     made.row_factory = sqlite3.Row
     for setting in ("journal_mode = WAL", "secure_delete = OFF", "wal_autocheckpoint = 0"):
         made.execute(f"PRAGMA {setting}")
     migrate(made)
-    return made
+    yield made
+    made.close()
 
 
 def keep(db: sqlite3.Connection, identifier: str, content: str) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ PLAN = Plan("plan-1", ORDERS, 1000.0, 1600.0, rows=[Row("0b", FOUND), Row("0c", 
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
-    with sqlite3.connect(":memory:", isolation_level=None) as made:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made, made:
         made.row_factory = sqlite3.Row
         migrate(made)
         yield made

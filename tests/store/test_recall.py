@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ EVERY_STATE = Filter(states=tuple(RecordState))
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> sqlite3.Connection:
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     made.row_factory = sqlite3.Row
     migrate(made)
-    return made
+    yield made
+    made.close()
 
 
 def keep(db: sqlite3.Connection, identifier: str, content: str, **facts: Any) -> Record:

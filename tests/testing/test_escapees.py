@@ -70,7 +70,7 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     yield start
     survivors = [process for token in tokens for process in processes.end_marked(token)]
     for run in launched:
-        run.main.communicate(timeout=10)
+        run.main.communicate(timeout=200)
     assert survivors == []
 
 
@@ -109,7 +109,7 @@ def test_each_is_what_it_is_called(launch: Launch, name: str) -> None:
 def test_all_outlive_the_main_process(launch: Launch) -> None:
     run = launch(*RESTING)
     run.main.terminate()
-    assert run.main.wait(timeout=10) == -signal.SIGTERM
+    assert run.main.wait(timeout=200) == -signal.SIGTERM
     assert run.living() == set(RESTING)
 
 
@@ -117,7 +117,7 @@ def test_a_group_kill_misses_those_outside_the_group(launch: Launch) -> None:
     run = launch(*RESTING)
     os.killpg(run.main.pid, signal.SIGTERM)
     os.killpg(run.main.pid, signal.SIGKILL)
-    run.main.wait(timeout=10)
+    run.main.wait(timeout=200)
     assert processes.wait_until(lambda: run.living() == OUTSIDE_GROUP), run.living()
 
 
@@ -125,7 +125,7 @@ def test_a_hangup_misses_those_that_ignore_it(launch: Launch) -> None:
     names = [name for name in RESTING if name != "stopped"]
     run = launch(*names)
     os.killpg(run.main.pid, signal.SIGHUP)
-    run.main.wait(timeout=10)
+    run.main.wait(timeout=200)
     assert processes.wait_until(lambda: run.living() == OUTSIDE_GROUP | {"nohup", "deaf", "leaderless"}), run.living()
 
 
@@ -155,7 +155,7 @@ def test_an_environment_marker_misses_the_scrubbed(launch: Launch) -> None:
 def test_the_hopper_moves_on_and_outlives_a_group_kill(launch: Launch) -> None:
     run = launch("hopper")
     os.killpg(run.main.pid, signal.SIGKILL)
-    run.main.wait(timeout=10)
+    run.main.wait(timeout=200)
     places: set[int] = set()
 
     def hopped() -> bool:
@@ -184,7 +184,7 @@ def test_all_at_once_are_found_and_ended_by_their_token(launch: Launch) -> None:
 
 def test_exit_leaves_the_escapees_behind(launch: Launch) -> None:
     run = launch("daemon", "setsid", "--exit", "7")
-    assert run.main.wait(timeout=10) == 7
+    assert run.main.wait(timeout=200) == 7
     assert run.living() == {"daemon", "setsid"}
 
 

@@ -75,7 +75,7 @@ def asker(model: Model, api: str) -> Ask:
         request = urllib.request.Request(
             model.url + path, json.dumps({**body, "stream": True}).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             return answer.read().decode()
 
     return ask
@@ -126,7 +126,7 @@ def test_it_hangs_until_released(talk: Callable[[Script], tuple[Model, Ask]]) ->
     heard: list[str] = []
     asking = threading.Thread(target=lambda: heard.append(ask(("user", "go"))))
     asking.start()
-    assert gate.reached.wait(30)
+    assert gate.reached.wait(200)
     assert heard == []
     gate.release()
     asking.join(30)
@@ -139,7 +139,7 @@ def test_it_streams_slowly_until_released(talk: Callable[[Script], tuple[Model, 
     heard: list[str] = []
     asking = threading.Thread(target=lambda: heard.append(ask(("user", "go"))))
     asking.start()
-    assert gate.reached.wait(30)
+    assert gate.reached.wait(200)
     gate.release()
     assert wait_until(lambda: heard)
     asking.join(30)

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,8 @@ def test_another_database_and_a_broken_one(tmp_path: Path, where: Callable[..., 
         assert read(str(place)) is None
         assert find("opencode", where()) is None
     place.unlink()
-    with sqlite3.connect(place) as database:
+    with closing(sqlite3.connect(place)) as database, database:
         database.execute("CREATE TABLE session (id TEXT)")
-    database.close()
     assert read(str(place)) is None
     assert find("opencode", where()) is None
 

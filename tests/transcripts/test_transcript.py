@@ -102,7 +102,7 @@ def test_a_line_of_fifty_megabytes_at_the_end_or_alone(tmp_path: Path) -> None:
     path.write_text(_user("Before") + _assistant("Yes") + huge)
     began = time.monotonic()
     found = read(str(path))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 120
     assert found is not None
     assert found.conversation == "s"
     assert found.at_least

@@ -144,7 +144,7 @@ def check(lit: Engine, moment: int) -> None:
                 wrong[name] = (expected, found)
         return not wrong
 
-    assert wait_until(settled, 60.0), wrong
+    assert wait_until(settled), wrong
 
 
 def called(name: str) -> str:

@@ -21,7 +21,7 @@ Timed = tuple[Engine, Clockwork]
 
 
 def becomes(lit: Engine, session: str, verdict: str) -> bool:
-    return wait_until(lambda: lit.show(session)["verdict"] == verdict, 20)
+    return wait_until(lambda: lit.show(session)["verdict"] == verdict)
 
 
 def test_a_session_whose_agent_is_gone_is_orphaned(timed: Timed, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_session_whose_agent_is_gone_is_orphaned(timed: Timed, tmp_path: Path)
     words = [sys.executable, asker.__file__, lit.home.run, str(answer), "plain", "start_session", arguments]
     script = " ".join(f"'{word}'" for word in words)
     with subprocess.Popen([str(agent), "-c", f"{script}; read x"], stdin=subprocess.PIPE) as running:
-        assert wait_until(answer.exists, 20)
+        assert wait_until(answer.exists)
         clock.advance(60)
         assert becomes(lit, "its", "idle")
         assert lit.show(lit.show("its")["parent"])["pid"] == running.pid

@@ -32,7 +32,9 @@ async def _paste(place: Mapping[str, Any], data: bytes) -> None:
     server, buffer = Server(str(place.get("socket"))), f"lamp-{uuid.uuid4().hex}"
     load = ("load-buffer", "-b", buffer, "-")
     try:
-        await server.run(*load, ";", "paste-buffer", "-d", "-r", "-b", buffer, "-t", str(place.get("pane")), given=data)
+        pane = str(place.get("pane"))
+        paste = ("paste-buffer", "-d", await server.pasting(pane), "-b", buffer, "-t", pane)
+        await server.run(*load, ";", *paste, given=data)
     except TmuxSilentError:
         raise _unknown(place) from None
     except TmuxError as error:

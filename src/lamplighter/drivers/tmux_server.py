@@ -101,6 +101,19 @@ class Server:
                 raise TmuxError(_text(said).strip() or f"tmux {arguments[0]} failed")
             return _text(output)
 
+    async def pasting(self, target: str) -> str:
+        """The flags with which this server pastes every byte as it is. From 3.7 on it writes control characters out, as `^C`,
+        unless a flag says not to, which earlier ones do not know. So it is asked to paste with that flag what is not there: one
+        that knows it says so. Refused: its version, which distributions name in their own ways; `list-commands`, which starts a
+        server where there is none."""
+        try:
+            await self.run("paste-buffer", "-S", "-b", "lamp-none", "-t", target)
+        except TmuxSilentError:
+            raise
+        except TmuxError as error:
+            return "-rS" if str(error).startswith("no buffer") else "-r"
+        return "-rS"
+
     async def panes(self) -> list[Pane]:
         """Every pane of every session; none when no server runs."""
         if not is_socket(self.socket):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What is ignored stays so in the program that is executed; handlers do not. Ours are these, whatever else was inherited.
 _IGNORED = tuple(
     {signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ}
-    | {number for number in range(1, 32) if signal.getsignal(number) is signal.SIG_IGN}
+    | {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
 )
 STAGES = ("session", "streams", "folder", "execute")
 

@@ -115,7 +115,8 @@ def start_keeper(run: str, state: str) -> None:
             identity.spawn_keeper(run, state)
         finally:
             os._exit(0)
-    os.waitpid(child, 0)
+    with contextlib.suppress(ChildProcessError):  # it is waited for all the same when this process ignores SIGCHLD
+        os.waitpid(child, 0)
 
 
 def _shims_to_ask(run: str, state: str) -> list[str]:

@@ -126,7 +126,7 @@ class DaemonKeeper:
                     (os.POSIX_SPAWN_DUP2, writer, 3),
                 ],
                 setsid=True,
-                setsigdef=[number for number in range(1, 32) if number not in (9, 19)],
+                setsigdef=identity.default_signals(),
             )
         finally:
             for descriptor in (writer, log, nothing):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import socket
 import sys
 
@@ -65,11 +66,17 @@ def spawn_keeper(run: str, state: str) -> int | None:
             file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(far)],
             setsid=True,
             setsigmask=[],
+            setsigdef=default_signals(),
         )
     finally:
         listener.close()
         for number in (lock, log, nothing, *far):
             os.close(number)
+
+
+def default_signals() -> list[int]:
+    """All that can be ignored. What a starter ignores would go on to keeper, daemon and tmux, and to each command in it."""
+    return [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
 def pass_eof_on(run: str, session: str) -> None:

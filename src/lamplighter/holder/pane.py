@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from lamplighter.holder.shim import Shim
 
 CLOSED = "its tmux pane was closed"
-_PARTING_SECONDS = 2.0
+# Without a byte. A tmux that is stopped is waited for that long; one on a busy machine may well need some of it.
+_PARTING_SECONDS = 10.0
 
 
 def measure(shim: Shim) -> None:
@@ -51,7 +52,10 @@ def part(shim: Shim) -> bool:
             os.write(shim.streams.open["relay"], bytes([_status(shim.exit)]))
         shim.streams.close("relay")
         shim.dying.next_look = now + _PARTING_SECONDS
-    return look(shim) or shim.dying.next_look is None or now >= shim.dying.next_look
+    if look(shim) or shim.dying.next_look is None:
+        return True
+    shim.dying.next_look = max(shim.dying.next_look, shim.meter.heard + _PARTING_SECONDS)  # it still passes output on
+    return now >= shim.dying.next_look
 
 
 def _status(exit: dict[str, Any] | None) -> int:

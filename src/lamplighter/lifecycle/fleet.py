@@ -42,7 +42,7 @@ class Lamp:
     phase: str = "running"
     guarantee: str = "tree"
     certificate: dict[str, Any] | None = None
-    helped: Certificate | None = None  # what the daemon had to end for its holder
+    helped: asyncio.Future[Certificate] | None = None  # what the daemon had to end for its holder
     last_sent: int | None = None
     asked: tuple[float, str] | None = (
         None  # when a text was last sent, just before it was; and the text, in memory alone

@@ -239,7 +239,7 @@ class Undertaker:
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
         if lamp.helped is not None:
-            certificate = certificate.with_found(lamp.helped)
+            certificate = certificate.with_found(await lamp.helped)
         certificate = await self._look_once_more(lamp, certificate, asked=intent is not None)
         why = document.get("why") if intent is None else None
         await self._record(
@@ -286,9 +286,12 @@ class Undertaker:
         below = await asyncio.to_thread(lambda: proc.descendants(proc.scan(), {shim.pid}))
         roots = {stat.key for stat in below.values() if not stat.is_gone}
         if roots:
-            lamp.helped = await asyncio.to_thread(
-                self.last_look.kill, lamp.session.id, roots, None, dict.fromkeys(roots, "below its shim")
+            how = dict.fromkeys(roots, "below its shim")
+            # Known to be under way before the first signal: the shim's word on the end may come before we are done here.
+            lamp.helped = asyncio.ensure_future(
+                asyncio.to_thread(self.last_look.kill, lamp.session.id, roots, None, how)
             )
+            await lamp.helped
 
     async def lose(self, session: Session, why: str) -> None:
         """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""

@@ -44,11 +44,11 @@ def aged_engine(archive: Path, **environment: str) -> Generator[tuple[Engine, in
         os.close(lock)
         yield made, keeper.pid
         made.close()
-        assert keeper.wait(20) == 0
+        assert keeper.wait(200) == 0
 
 
 def messages(channel: Channel) -> list[dict[str, Any]]:
-    channel.sock.settimeout(10)
+    channel.sock.settimeout(120)
     while not (frames := channel.read()):
         assert frames is not None, "it hung up"
     return [json.loads(payload) for kind, payload in frames if kind == JSON]

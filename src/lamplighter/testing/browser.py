@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 AXE = Path(__file__).parents[3] / "tests" / "outside" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
-_MILLISECONDS = 30_000
+_MILLISECONDS = 120_000
 # Addresses are all there is: no name is looked up, so that nothing can be fetched from outside by mistake.
 _ARGUMENTS = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost", "--disable-breakpad"]
 _POLICY = """addEventListener("securitypolicyviolation", (event) => console.error(

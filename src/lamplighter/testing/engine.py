@@ -34,7 +34,7 @@ class Engine:
     """`environment` is what keeper and daemon are started with; LAMPLIGHTER_CGROUP=off forces the tree path."""
 
     guarantee: str = ""
-    patience: float = 30.0  # with what should be gone
+    patience: float = 120.0  # with what should be gone
 
     def __init__(self, **environment: str) -> None:
         self.python = sys.executable
@@ -94,7 +94,7 @@ class Engine:
         report = self.folder / f"report-{mark}"
         command = (self.python, ESCAPEES, *names, "--mark", mark, "--report", str(report))
         started = self.start(*command, **arguments)
-        self.call("wait_session", session=started["id"], until="text=ready", timeout="60s")
+        self.call("wait_session", session=started["id"], until="text=ready", timeout="120s")
         return {**started, "report": json.loads(report.read_text())}
 
     def show(self, session: str) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Engine:
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """The real command, in a process of its own."""
         command = [*self.prefix, self.python, "-m", "lamplighter.frontends.cli.main", *arguments]
-        given: dict[str, Any] = {"capture_output": True, "text": True, "env": self.environment, "timeout": 60}
+        given: dict[str, Any] = {"capture_output": True, "text": True, "env": self.environment, "timeout": 200}
         if "input" not in options:
             given["stdin"] = subprocess.DEVNULL
         given.update(options)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.holder import cgroup
-from lamplighter.testing import mortality
+from lamplighter.testing import dispositions, mortality
 from lamplighter.testing.clockwork import FOLDER, Clockwork
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import end_marked
@@ -29,6 +29,12 @@ def cgroup_usable() -> bool:
     if base is not None:
         os.rmdir(base)
     return base is not None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain() -> None:
+    """Where cases run, which is not where they are handed out: whoever called ./test may have signals ignored or blocked."""
+    dispositions.be_plain()
 
 
 @pytest.fixture(scope="module")

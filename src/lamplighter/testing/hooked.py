@@ -56,7 +56,7 @@ class Hooked:
     def hook(self, event: str, said: bytes | dict[str, Any], through: str = "") -> str:
         """What it printed. It must be quiet and succeed, whatever happens."""
         out = self.begin(event, said, through)
-        assert wait_until(out.exists, 60), f"the hook {event} did not come back"
+        assert wait_until(out.exists), f"the hook {event} did not come back"
         assert Path(f"{out}.status").read_text() == "0\n"
         assert Path(f"{out}.err").read_text() == ""
         return out.read_text()

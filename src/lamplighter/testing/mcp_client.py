@@ -23,7 +23,7 @@ from lamplighter.testing.processes import alive, inspect, wait_until
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
-_SECONDS = 60.0
+_SECONDS = 200.0
 
 
 class ToolError(Exception):
@@ -176,7 +176,7 @@ def outside(
             with suppress(OSError):
                 bridge.stdin.close()
             with suppress(subprocess.TimeoutExpired):
-                bridge.wait(30)
+                bridge.wait(200)
             bridge.kill()
             client.close()
 
@@ -216,7 +216,7 @@ class Inhabitant:
         environment = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(engine.folder)}
         given = {"environment": environment, "headless": True, **arguments}
         self.session: str = engine.start(*command, **given)["id"]
-        engine.call("wait_session", session=self.session, until="text=ready", since=0, timeout="60s")
+        engine.call("wait_session", session=self.session, until="text=ready", since=0, timeout="120s")
         self._open = ExitStack()
 
     def client(self, protocol: str = LEGACY, **capabilities: Any) -> McpClient:

@@ -55,7 +55,7 @@ class OrdinaryEngine(Engine):
             stdout=subprocess.PIPE,
             env=self.environment,
             cwd="/",
-            timeout=100,
+            timeout=200,
         )
         answered = json.loads(done.stdout)
         if "error" in answered:

@@ -61,13 +61,13 @@ class Outsider:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(200)
 
     def leave(self) -> None:
         """It has nothing more to do, and exits by itself."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(200)
 
 
 def asking(engine: Engine, operation: str, /, disguise: str = "plain", **arguments: Any) -> tuple[str, Path]:
@@ -78,7 +78,7 @@ def asking(engine: Engine, operation: str, /, disguise: str = "plain", **argumen
 
 
 def answered(file: Path) -> dict[str, Any]:
-    assert wait_until(file.exists, 30)
+    assert wait_until(file.exists)
     return json.loads(file.read_text())
 
 

@@ -32,7 +32,7 @@ class OwnTmux:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["tmux", "-u", *arguments]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=30, check=False, cwd="/"
+            command, env=self.environment, capture_output=True, text=True, timeout=200, check=False, cwd="/"
         )
 
     def ask(self, *arguments: str) -> str:
@@ -54,7 +54,7 @@ class OwnTmux:
     def type(self, target: str, *keys: str) -> None:
         self.ask("send-keys", "-t", target, *keys)
 
-    def until(self, target: str, text: str, timeout: float = 20.0) -> None:
+    def until(self, target: str, text: str, timeout: float = 120.0) -> None:
         """Wait until this stands on the pane's screen."""
         assert wait_until(lambda: text in self.screen(target), timeout), f"{text!r} is not in {self.screen(target)!r}"
 

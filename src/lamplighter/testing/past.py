@@ -34,7 +34,7 @@ def remember(lit: Engine, *past: Bygone) -> list[str]:
     lit.call("get_status")
     made: list[str] = []
     last = ""
-    db = sqlite3.connect(lit.home.database, timeout=30)
+    db = sqlite3.connect(lit.home.database, timeout=200)
     try:
         with db:
             for one in sorted(past, key=lambda one: one.began):

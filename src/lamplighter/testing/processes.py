@@ -72,7 +72,7 @@ def none_left(token: str) -> bool:
     return not any(marked(token) for _ in range(_QUIET_SCANS))
 
 
-def wait_until(predicate: Callable[[], object], timeout: float = 30.0) -> bool:
+def wait_until(predicate: Callable[[], object], timeout: float = 120.0) -> bool:
     """Wait for a condition; whether it came true in time. Looks often at first, then less often."""
     deadline = time.monotonic() + timeout
     pause = 0.001
@@ -84,7 +84,7 @@ def wait_until(predicate: Callable[[], object], timeout: float = 30.0) -> bool:
     return True
 
 
-def end_marked(token: str, timeout: float = 30.0) -> list[Process]:
+def end_marked(token: str, timeout: float = 120.0) -> list[Process]:
     """Kill every marked process, also those that fork meanwhile; the ones that are left, which should be none."""
     wait_until(lambda: _sweep(token), timeout)
     return marked(token)

@@ -30,7 +30,7 @@ class Repository:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=30
+            ["git", *arguments], cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

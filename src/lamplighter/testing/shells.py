@@ -34,7 +34,7 @@ class Shell:
     def tmux(self, *words: str) -> str:
         command = ["tmux", "-S", self.socket, *words]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=30, check=True
+            command, env=self.environment, capture_output=True, text=True, timeout=200, check=True
         ).stdout
 
     def screen(self) -> str:
@@ -48,7 +48,7 @@ class Shell:
         mark = uuid.uuid4().hex
         self.tmux("send-keys", "-l", f"{line}; clear; echo {mark[:16]}''{mark[16:]}")
         self.type("Enter")
-        assert wait_until(lambda: mark in self.screen(), 30.0), self.screen()
+        assert wait_until(lambda: mark in self.screen()), self.screen()
 
     def line(self) -> str:
         """What stands on the last prompt's line."""
@@ -58,23 +58,23 @@ class Shell:
     def completes(self, typed: str, to: str) -> None:
         """TAB after this line makes it that line."""
         self.tmux("send-keys", "-l", typed)
-        assert wait_until(lambda: self.line() == typed.rstrip(), 20.0), self.screen()
+        assert wait_until(lambda: self.line() == typed.rstrip()), self.screen()
         self.type("Tab")
-        assert wait_until(lambda: self.line() == to, 20.0), f"{to!r} is not on:\n{self.screen()}"
+        assert wait_until(lambda: self.line() == to), f"{to!r} is not on:\n{self.screen()}"
         self.clear()
 
     def leaves(self, typed: str) -> None:
         """TAB after this line changes nothing; the next key shows that it was done with."""
         self.tmux("send-keys", "-l", typed)
         self.type("Tab", "Z")
-        assert wait_until(lambda: self.line() == f"{typed}Z", 20.0), self.screen()
+        assert wait_until(lambda: self.line() == f"{typed}Z"), self.screen()
         self.clear()
 
     def offers(self, typed: str, *wanted: str) -> str:
         """TAB, twice where the shell wants that, shows all of these."""
         self.tmux("send-keys", "-l", typed)
         self.type("Tab", "Tab")
-        assert wait_until(lambda: all(word in self.screen() for word in wanted), 20.0), self.screen()
+        assert wait_until(lambda: all(word in self.screen() for word in wanted)), self.screen()
         found = self.screen()
         self.clear()
         return found

@@ -42,7 +42,7 @@ def make_program(lit: OrdinaryEngine) -> str:
 def start_with(lit: OrdinaryEngine, program: str, mark: str) -> tuple[str, int]:
     """A session with root's process in it: its id, and that process."""
     session = lit.start("sh", "-c", f"{program} {mark} & exec sleep 300")["id"]
-    lit.call("wait_session", session=session, until="text=root is here", timeout="60s")
+    lit.call("wait_session", session=session, until="text=root is here", timeout="120s")
     found = [process for process in marked(mark) if process.cmdline[0] == program]
     assert [os.stat(f"/proc/{process.pid}").st_uid for process in found] == [0]
     return session, found[0].pid

@@ -23,7 +23,7 @@ class Tmux:
     def run(self, *arguments: str, name: str = "default", check: bool = True) -> str:
         """What the real command prints."""
         command = [*self.prefix, "tmux", "-u", "-f", "/dev/null", "-L", name, *arguments]
-        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=30, check=False)
+        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=200, check=False)
         if check and ran.returncode:
             raise AssertionError(f"{command}: {ran.stderr}")
         return ran.stdout.strip("\n")

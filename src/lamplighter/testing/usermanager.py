@@ -58,19 +58,19 @@ class UserManager:
         command = ["unshare", "--mount", "sh", "-c", _BEGIN.format(systemd=_SYSTEMD), "sh", *self._folders]
         self._process = subprocess.Popen(command, env=self._all, start_new_session=True)
         self.prefix = ["nsenter", "--target", str(self._process.pid), "--mount"]
-        assert wait_until(lambda: self._run("is-system-running").stdout.strip() == "running", 30.0), "no manager"
+        assert wait_until(lambda: self._run("is-system-running").stdout.strip() == "running"), "no manager"
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(200)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         for folder in self._folders:
-            wait_until(lambda folder=folder: _removed(folder), 5.0)
+            wait_until(lambda folder=folder: _removed(folder))
 
     def systemctl(self, *words: str) -> str:
         done = self._run(*words)
@@ -84,11 +84,11 @@ class UserManager:
         return int(self.systemctl("show", "--property=MainPID", "--value", "lamplighter"))
 
     def becomes(self, state: str, also: Callable[[], bool] = lambda: True) -> bool:
-        return wait_until(lambda: self.state() == state and also(), 30.0)
+        return wait_until(lambda: self.state() == state and also())
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = [*self.prefix, "systemctl", "--user", *words]
-        return subprocess.run(command, env=self._all, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=self._all, capture_output=True, text=True, timeout=200, check=False)
 
 
 def _mounts() -> list[str]:

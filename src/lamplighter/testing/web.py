@@ -20,7 +20,7 @@ from websockets.typing import Origin, Subprotocol
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.mcp_client import LEGACY, MODERN
 
-_SECONDS = 30.0
+_SECONDS = 120.0
 _PREFIX = "io.modelcontextprotocol/"
 
 
@@ -72,10 +72,12 @@ class Web:
     def raw(self, data: bytes) -> bytes:
         """Bytes as they are, and all that comes back until the connection ends."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=_SECONDS) as sock:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
             found = b""
-            with suppress(ConnectionResetError):  # it hung up before it had read all of it
+            with suppress(BrokenPipeError, ConnectionResetError):  # it hangs up before it has read all of it
+                sock.sendall(data)
+            with suppress(OSError):  # it has hung up already
+                sock.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionResetError):
                 while part := sock.recv(1 << 16):
                     found += part
             return found

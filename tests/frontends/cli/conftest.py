@@ -41,14 +41,14 @@ class Person:
     def type(self, text: str | bytes) -> None:
         os.write(self.master, text.encode() if isinstance(text, str) else text)
 
-    def until(self, text: str, since: int = 0, timeout: float = 30.0) -> int:
+    def until(self, text: str, since: int = 0, timeout: float = 120.0) -> int:
         """Wait until this text appears, and say where it ends."""
         wanted, deadline = text.encode(), time.monotonic() + timeout
         while (found := self.seen.find(wanted, since)) < 0:
             assert self._more(deadline - time.monotonic()), f"{text!r} does not appear in {self.seen[since:][-2000:]!r}"
         return found + len(wanted)
 
-    def finish(self, timeout: float = 30.0) -> int:
+    def finish(self, timeout: float = 120.0) -> int:
         """The exit status; everything that came before it is in `seen`."""
         deadline = time.monotonic() + timeout
         while self.process.poll() is None:
@@ -64,7 +64,7 @@ class Person:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(200)
         os.close(self.slave)
         os.close(self.master)
 

@@ -33,7 +33,7 @@ def ask(lit: Engine) -> Callable[..., str]:
         answer = lit.folder / f"answer-{uuid.uuid4().hex}"
         words = [sys.executable, asker.__file__, lit.home.run, str(answer), "plain", operation, json.dumps(arguments)]
         lit.call("send_input", session=inside, text=shlex.join(words))
-        assert wait_until(answer.exists, 30), lit.output(inside)
+        assert wait_until(answer.exists), lit.output(inside)
         return json.loads(answer.read_text())["error"]["details"]["request"]
 
     return request

@@ -134,7 +134,7 @@ def test_the_daemon_may_die_on_the_way(lit: Engine, left: Any) -> None:
         lit.start(
             "sh", "-c", "trap '' TERM HUP; echo up; while :; do sleep 0.1; done", name=f"deaf-{number}", headless=True
         )
-        lit.call("wait_session", session=f"deaf-{number}", until="text=up", timeout="20s")
+        lit.call("wait_session", session=f"deaf-{number}", until="text=up", timeout="120s")
     command = [
         lit.python,
         "-m",
@@ -151,7 +151,7 @@ def test_the_daemon_may_die_on_the_way(lit: Engine, left: Any) -> None:
     ) as running:
         assert wait_until(lambda: lit.show("deaf-3")["state"] == "ending")
         lit.kill(lit.daemon())
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=200)
     assert running.returncode == 0, out
     assert [out.count(f"ended deaf-{number} (") for number in range(4)] == [1, 1, 1, 1]
     assert "ended 4 sessions" in out
@@ -183,7 +183,7 @@ def test_the_choice_of_a_wait_outlasts_the_daemon(lit: Engine) -> None:
         assert wait_until(lambda: lit.show("job-0")["state"] == "ended")
         lit.kill(lit.daemon())
         lit.call("send_input", session="job-1", text="go")
-        out, _ = waiting.communicate(timeout=60)
+        out, _ = waiting.communicate(timeout=200)
     assert [one["name"] for one in json.loads(out.splitlines()[-1])["sessions"]] == ["job-0", "job-1"]
     ids = [lit.show(f"job-{number}")["id"] for number in range(2)]
     shown = lit.cli("wait", "ended,job-*").stdout.splitlines()

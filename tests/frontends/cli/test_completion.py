@@ -69,7 +69,7 @@ def test_names_and_ids_of_living_sessions(shell: Shell, lit: Engine) -> None:
     one = lit.start("sleep", "300", name="cron:nightly:42")
     two = lit.start("sleep", "300", name="zebra")
     gone = lit.start("true", name="yesterday")
-    lit.call("wait_session", session=gone["id"], until="ended", timeout="30s")
+    lit.call("wait_session", session=gone["id"], until="ended", timeout="120s")
     shell.completes("lamp kill zeb", "lamp kill zebra")
     shell.completes("lamp kill cron:ni", "lamp kill cron:nightly:42")
     shell.completes("lamp kill cron:nightly:", "lamp kill cron:nightly:42")
@@ -84,10 +84,10 @@ def test_a_strange_name_is_only_a_word(shell: Shell, lit: Engine, tmp_path: Path
     lit.start("sleep", "300", name=f"x;touch&{'y' * 5}|(z)<!#~{{a}}")
     shell.type("-l", "lamp send x")
     shell.type("Tab")
-    assert wait_until(lambda: "yyyyy" in shell.line(), 20.0), shell.screen()
+    assert wait_until(lambda: "yyyyy" in shell.line()), shell.screen()
     shell.type("-l", "hello")
     shell.type("Enter")
-    assert wait_until(lambda: "sent 6 bytes" in shell.screen(), 30.0), shell.screen()
+    assert wait_until(lambda: "sent 6 bytes" in shell.screen()), shell.screen()
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["bin"]
 
 
@@ -158,7 +158,7 @@ def test_zsh_gets_it_where_its_own_start_up_files_say(lit: Engine, bin_folder: P
         env=lit.environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=True,
     )
     assert said.stdout.split() == ["welcome", "_lamp"]
@@ -175,7 +175,7 @@ def test_an_installed_script_is_loaded_by_fish_itself(lit: Engine, bin_folder: P
         env=lit.environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=True,
     )
     assert said.stdout.startswith("protect")
@@ -236,7 +236,7 @@ def test_a_daemon_that_does_not_answer_holds_no_shell_up(lit: Engine) -> None:
     try:
         began = time.monotonic()
         assert complete(lit, "zsh", "show", "") == []
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 120
     finally:
         os.kill(lit.daemon()[0], 18)
 
@@ -249,7 +249,7 @@ def test_it_imports_nothing_heavy(lit: Engine) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"sys = __import__('sys'); sys.path += {sys.path!r}; {script}"],
-        env=lit.environment, capture_output=True, text=True, timeout=60, check=True,
+        env=lit.environment, capture_output=True, text=True, timeout=200, check=True,
     )  # fmt: skip
     assert done.stdout.startswith("one\t")
     heavy = {"pydantic", "sqlite3", "asyncio", "rich", "argparse", "subprocess", "pyghostty", "dataclasses"}

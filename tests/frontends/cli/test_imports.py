@@ -29,7 +29,7 @@ sys.exit(status)
 def test_a_command_in_a_pipe_imports_nothing_heavy(lit: Engine, words: list[str]) -> None:
     lit.call("get_status")
     command = [sys.executable, "-c", SCRIPT.format(words=words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=lit.environment, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=lit.environment, timeout=200, check=True)
     modules = done.stderr.split()
     found = [name for name in HEAVY if name in modules and name not in _already()]
     assert not found
@@ -62,7 +62,7 @@ def test_a_hook_imports_next_to_nothing(lit: Engine, event: str) -> None:
         capture_output=True,
         text=True,
         env=lit.environment,
-        timeout=60,
+        timeout=200,
         check=True,
     )
     assert done.stdout == ""

@@ -321,7 +321,7 @@ def test_an_agent_may_look_and_not_install(lit: Engine, tmp_path: Path) -> None:
         agent.order(
             f"env -u LAMPLIGHTER_SESSION {lamp} {words} > {out}.part 2>&1; echo $? >> {out}.part; mv {out}.part {out}"
         )
-        assert wait_until(out.exists, 60)
+        assert wait_until(out.exists)
         assert out.read_text().endswith("\n0\n" if "dry" in words else "\n6\n"), out.read_text()
     assert not (agent.folder / ".claude.json").exists()
     assert not (agent.folder / ".claude").exists()
@@ -336,6 +336,6 @@ def test_what_escaped_a_session_is_refused_by_the_daemon(tmp_path: Path) -> None
         script.write_text(f"{lamp} > {out}.part 2>&1; echo $? >> {out}.part; mv {out}.part {out}\n")
         clean = f"env -i PATH={os.environ['PATH']} HOME={tmp_path} LAMPLIGHTER_HOME={lit.folder}"
         lit.start("sh", "-c", f"{clean} setsid sh {script} & exec {clean} sleep 60")
-        assert wait_until(out.exists, 60)
+        assert wait_until(out.exists)
         assert out.read_text().endswith("\n6\n"), out.read_text()
         assert not (tmp_path / ".claude.json").exists()

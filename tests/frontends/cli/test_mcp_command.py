@@ -34,7 +34,7 @@ def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) ->
     asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     command = server["command"] if client == "opencode" else [server["command"], *server["args"]]
     ran = subprocess.run(
-        command, input=asked, env=lit.environment, capture_output=True, text=True, timeout=60, check=True
+        command, input=asked, env=lit.environment, capture_output=True, text=True, timeout=200, check=True
     )
     assert json.loads(ran.stdout)["id"] == 1
 

@@ -13,7 +13,7 @@ def test_elsewhere_it_says_that_it_does_not_run_yet(tmp_path: Path) -> None:
     code = f"import sys; sys.platform = 'darwin'; {called}"
     environment = {"LAMPLIGHTER_HOME": str(tmp_path / "home")}
     ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=200, check=False
     )
     assert ran.returncode == 3
     error = json.loads(ran.stdout)["error"]

@@ -83,7 +83,7 @@ def attach(shell: Shell, name: str, sees: str) -> None:
 
 
 def shows(shell: Shell, *wanted: str, without: str = "no such text") -> None:
-    assert wait_until(lambda: all(w in shell.screen() for w in wanted) and without not in shell.screen(), 20.0), (
+    assert wait_until(lambda: all(w in shell.screen() for w in wanted) and without not in shell.screen()), (
         shell.screen()
     )
 

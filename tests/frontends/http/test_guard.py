@@ -222,7 +222,7 @@ def _head(client: Web, *more: str) -> bytes:
 
 def _declared(client: Web, size: int) -> tuple[int, bytes]:
     """Answered at what it says of itself; its body is never waited for."""
-    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as sock:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=200) as sock:
         sock.sendall(_head(client, f"Content-Length: {size}"))
         head = sock.recv(4096)
     return int(head.split()[1]), head
@@ -231,7 +231,7 @@ def _declared(client: Web, size: int) -> tuple[int, bytes]:
 def test_a_body_that_does_not_tell_its_length_is_measured(served: Engine) -> None:
     client = web(served)
     chunk = b"%x\r\n%s\r\n" % (1 << 20, b"x" * (1 << 20))
-    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as sock:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=200) as sock:
         sock.sendall(_head(client, "Transfer-Encoding: chunked"))
         with pytest.raises(OSError, match=r"reset|pipe"):  # it hangs up, in the middle of what is sent
             sock.sendall(chunk * 200)
@@ -285,7 +285,7 @@ def test_mcp_is_no_websocket(served: Engine) -> None:
 def test_many_strangers_at_once(served: Engine) -> None:
     """Connections that say nothing, up to the limit and over it; whoever has a token gets in once they are gone."""
     client = web(served)
-    crowd = [socket.create_connection(("127.0.0.1", client.port), timeout=30) for _ in range(600)]
+    crowd = [socket.create_connection(("127.0.0.1", client.port), timeout=200) for _ in range(600)]
     assert wait_until(lambda: sum(_closed(sock) for sock in crowd) >= 600 - 512)
     for sock in crowd:
         sock.close()

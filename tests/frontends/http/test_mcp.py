@@ -25,7 +25,7 @@ ERAS = [LEGACY, MODERN]
 async def connected(web: Web, era: str, **options: Any) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {web.secret}"}
     mode = "legacy" if era == LEGACY else MODERN
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=200) as http:
         transport = streamable_http_client(f"http://127.0.0.1:{web.port}/mcp", http_client=http)
         async with Client(transport, mode=mode, **options) as client:
             yield client
@@ -52,7 +52,7 @@ def test_a_whole_round(served: Engine, era: str) -> None:
     async def round_of(client: Client) -> str:
         started = await call(client, "start_session", command=["cat"], name="mine")
         await call(client, "send_input", session="mine", text="hello")
-        await call(client, "wait_session", session="mine", until="text=hello", timeout="20s")
+        await call(client, "wait_session", session="mine", until="text=hello", timeout="120s")
         assert "hello" in (await call(client, "read_output", session="mine"))["text"]
         listed = await call(client, "list_sessions")
         assert [one["name"] for one in listed["sessions"]] == ["mine"]

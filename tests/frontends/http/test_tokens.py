@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,14 @@ def test_a_daemon_lost_before_the_answer_was_kept(lit: Engine) -> None:
 
     first = lit.call("create_token", key="k", name="once", scope="read")
     lit.kill(lit.daemon())
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         db.execute("UPDATE calls SET state = 'claimed', result = NULL WHERE key = 'k'")
     db.close()
     second = lit.call("create_token", key="k", name="once", scope="read")
     assert second["secret"] not in (None, first["secret"])
     assert second["id"] == first["id"]
     assert len(lit.call("list_tokens")["tokens"]) == 1
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         assert db.execute("SELECT digest FROM tokens").fetchall() == [(digest_of(second["secret"]),)]
     db.close()
 
@@ -159,7 +160,7 @@ def test_from_inside_a_session_nobody_may(lit: Engine, disguise: str) -> None:
         answer = lit.folder / f"answer-{uuid.uuid4().hex}"
         words = [sys.executable, asker.__file__, lit.home.run, answer, disguise, operation, json.dumps(arguments)]
         lit.call("send_input", session=inside, text=" ".join(f"'{word}'" for word in words))
-        assert wait_until(answer.exists, 20)
+        assert wait_until(answer.exists)
         assert json.loads(answer.read_text())["error"]["code"] == "FORBIDDEN"
         event = lit.events()[-1]
         assert (event["action"], event["by"]) == ("refused", f"session:{inside}")
@@ -170,7 +171,7 @@ def test_the_real_command_from_inside_a_session(lit: Engine) -> None:
     lamp = f"{sys.executable} -m lamplighter.frontends.cli.main"
     command = f"{lamp} token create x --scope read --json > {lit.folder}/said"
     inside = lit.start("sh", "-c", command, environment=lit.environment)["id"]
-    lit.call("wait_session", session=inside, until="ended", timeout="30s")
+    lit.call("wait_session", session=inside, until="ended", timeout="120s")
     assert json.loads((lit.folder / "said").read_text())["error"]["code"] == "FORBIDDEN"
     with pytest.raises(LampError) as refused:
         lit.call("revoke_token", name="x")

@@ -275,7 +275,7 @@ def test_what_was_asked_before_the_end_of_input_is_answered(lit: Engine) -> None
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     ran = subprocess.run(
-        bridge_command(), input=text, capture_output=True, text=True, env=lit.environment, timeout=60, check=True
+        bridge_command(), input=text, capture_output=True, text=True, env=lit.environment, timeout=200, check=True
     )
     assert [json.loads(line)["id"] for line in ran.stdout.splitlines()] == [1, 2]
 
@@ -304,7 +304,7 @@ def raw_answer(client: McpClient, data: bytes) -> dict[str, Any]:
     """What comes back for bytes that are no request of ours: an error without a number."""
     waiting = client._answers[None] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
     client.send_bytes(data)
-    return waiting.get(timeout=60)
+    return waiting.get(timeout=200)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_garbage_is_answered_and_does_no_harm(lit: Engine, garbage: bytes) -> No
 def greeted(lit: Engine) -> tuple[socket.socket, IO[bytes]]:
     """A connection to the daemon as a bridge has one, for what no bridge does."""
     sock = lit.connect()
-    sock.settimeout(30.0)
+    sock.settimeout(120)
     file = sock.makefile("rb")
     sock.sendall(b'{"mcp": {"wire": 1, "tools": "core"}}\n')
     assert "mcp" in json.loads(file.readline())
@@ -405,7 +405,7 @@ def test_deep_arguments_are_refused(lit: Engine) -> None:
         )
         waiting = client._answers["d"] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
         client.send_bytes(line.encode() + b"\n")
-        answer = waiting.get(timeout=60)
+        answer = waiting.get(timeout=200)
         assert "error" in answer or answer["result"]["isError"] is True
         assert client.call("list_sessions")["sessions"] == []
 
@@ -418,7 +418,7 @@ def test_a_message_that_is_too_long_is_refused_by_number_and_noted(lit: Engine, 
         if size > 64 << 20:
             waiting = client._answers[None] = queue.Queue()  # pyright: ignore[reportPrivateUsage]
             client.begin("tools/call", {"name": "send_input", "arguments": arguments})
-            assert "BAD_INPUT" in waiting.get(timeout=100)["error"]["message"]
+            assert "BAD_INPUT" in waiting.get(timeout=200)["error"]["message"]
         else:
             with pytest.raises(RpcError, match="BAD_INPUT"):
                 client.request("tools/call", {"name": "send_input", "arguments": arguments})

@@ -27,7 +27,7 @@ def test_an_agent_hands_over_and_the_next_goes_on(lit: Engine, protocol: str) ->
             "checkpoint": 1, "next_session_focus": 1, "constraint": 1, "open_loop": 1,
         }  # fmt: skip
         assert ended["summary"]["seconds"] >= 0
-    assert wait_until(lambda: lit.show(first.session)["state"] == "ended", 40)
+    assert wait_until(lambda: lit.show(first.session)["state"] == "ended")
     with inhabitant(lit, name="second", from_session="last") as second:
         client = second.client(protocol)
         assert lit.show(second.session)["predecessor"] == first.session

@@ -113,7 +113,7 @@ def test_what_prints_without_end_is_told_of_now_and_then(lit: Engine) -> None:
     session = lit.start("sh", "-c", "while :; do echo y; done")["id"]
     with outside(lit) as (client, _):
         listen(client, f"session://{session}/output")
-        assert wait_until(lambda: len(client.noticed(UPDATED)) >= 3, 20)
+        assert wait_until(lambda: len(client.noticed(UPDATED)) >= 3)
         cursor = lit.show(session)["output"]
         assert cursor > 10_000, "it printed much more often than that"
         assert len(client.noticed(UPDATED)) < 50

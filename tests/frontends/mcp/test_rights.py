@@ -145,7 +145,7 @@ def test_what_is_the_operators_own_is_not_an_agents(lit: Engine, words: list[str
     lamp = [sys.executable, "-m", "lamplighter.frontends.cli.main"]
     environment = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(lit.folder)}
     session = lit.start(*lamp, *words, "--json", headless=True, environment=environment)["id"]
-    lit.call("wait_session", session=session, timeout="60s")
+    lit.call("wait_session", session=session, timeout="120s")
     assert lit.show(session)["exit"]["code"] == 6
     assert "FORBIDDEN" in lit.output(session)
     assert [event["by"] for event in lit.events() if event["action"] == "refused"] == [f"session:{session}"]

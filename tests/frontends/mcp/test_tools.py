@@ -246,7 +246,7 @@ def test_a_cancelled_ending_goes_on(client: McpClient, lit: Engine, mark: str) -
     )
     assert wait_until(lambda: "kill" in [event["action"] for event in lit.events(session)])
     client.notify("notifications/cancelled", {"requestId": ending})
-    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    assert wait_until(lambda: lit.show(session)["state"] == "ended")
     assert none_left(mark)
 
 
@@ -261,7 +261,7 @@ def test_a_client_that_leaves_during_an_ending_leaves_it_whole(lit: Engine, mark
         )
         assert wait_until(lambda: "kill" in [event["action"] for event in lit.events(session)])
         bridge.kill()
-    assert wait_until(lambda: lit.show(session)["state"] == "ended", 20)
+    assert wait_until(lambda: lit.show(session)["state"] == "ended")
     assert none_left(mark)
 
 
@@ -276,7 +276,7 @@ def test_what_takes_long_gives_signs_of_life(lit: Engine) -> None:
 
         waiting = threading.Thread(target=wait)
         waiting.start()
-        assert wait_until(lambda: client.noticed("notifications/progress"), 30)
+        assert wait_until(lambda: client.noticed("notifications/progress"))
         client.call("kill_session", session=session, force=True, grace="0")
         waiting.join(30)
     assert result[0]["structuredContent"]["met"] == "ended"
@@ -309,7 +309,7 @@ def test_an_agent_ends_itself_without_naming_itself(lit: Engine, protocol: str) 
         assert child["parent"] == agent.session
         ended = client.call("end_session", reason="my work is done")
         assert (ended["id"], ended["state"]) == (agent.session, "ending")
-    assert wait_until(lambda: lit.show(agent.session)["state"] == "ended", 40)
+    assert wait_until(lambda: lit.show(agent.session)["state"] == "ended")
     assert lit.show(agent.session)["ending"]["reason"] == "my work is done"
 
 

@@ -126,7 +126,7 @@ def test_a_daemon_that_is_killed_does_not_stop_a_recording(page_of: Visiting) ->
         port = free.getsockname()[1]
     with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
         session = lit.start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo part $i; sleep 0.7; done; echo last")["id"]
-        lit.call("wait_session", session=session, until="ended", timeout="60s")
+        lit.call("wait_session", session=session, until="ended", timeout="120s")
         visit = page_of(lit)
         visit.expects("net::ERR", "Failed to load")
         page = at_session(visit, session)
@@ -207,7 +207,7 @@ def test_an_end_that_is_seen_before_its_answer(house: Engine, page_of: Visiting)
 
 def test_a_long_recording_plays_its_last_part(house: Engine, page_of: Visiting) -> None:
     session = house.start("sh", "-c", LONG)["id"]
-    house.call("wait_session", session=session, until="ended", timeout="60s")
+    house.call("wait_session", session=session, until="ended", timeout="120s")
     page = at_session(page_of(house), session)
     page.locator('.screen[data-phase="recorded"]').wait_for()
     expect(page.get_by_text("The last 12 MB of 15 MB that it printed")).to_be_visible()
@@ -223,7 +223,7 @@ def test_a_recording_that_is_kept_in_part_says_so(page_of: Visiting) -> None:
     limits = {"LAMPLIGHTER_LOG_LIMIT": "400000", "LAMPLIGHTER_LOG_SEGMENT": "100000"}
     with engine(LAMPLIGHTER_HTTP_PORT="0", **limits) as lit:
         session = lit.start("seq", "1", "200000")["id"]
-        lit.call("wait_session", session=session, until="ended", timeout="60s")
+        lit.call("wait_session", session=session, until="ended", timeout="120s")
         visit = page_of(lit)
         visit.expects("net::ERR", "Failed to load")  # it is open when the engine is closed
         page = at_session(visit, session)

@@ -43,7 +43,7 @@ class Agent:
         words = [sys.executable, asker.__file__, self.made.home.run, str(answer), "plain", operation]
         words += [json.dumps(arguments), uuid.uuid4().hex]
         self.made.call("send_input", session=self.id, text=shlex.join(words))
-        assert wait_until(answer.exists, 30), self.made.output(self.id)
+        assert wait_until(answer.exists), self.made.output(self.id)
         return json.loads(answer.read_text())
 
     def request(self, operation: str, /, **arguments: Any) -> str:
@@ -55,7 +55,7 @@ class Agent:
 def open_page(visit: Visit) -> Page:
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     visit.page.evaluate("location.hash = '#/approvals'")
     return visit.page
 

@@ -47,7 +47,7 @@ def leftovers(made: Engine, name: str, mark: str = "", **arguments: Any) -> str:
 def at(visit: Visit, where: str) -> Page:
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     visit.page.evaluate(f"location.hash = '#/{where}'")
     return visit.page
 
@@ -173,7 +173,7 @@ def test_an_apply_goes_on_through_the_death_of_the_daemon(calm: Engine, mark: st
     deaf = f"trap '' TERM HUP; echo up; while :; do :; done; : {mark}"
     sessions = [calm.start("sh", "-c", deaf, name=f"deaf-{number}", headless=True)["id"] for number in range(2)]
     for session in sessions:
-        calm.call("wait_session", session=session, until="text=up", timeout="20s")
+        calm.call("wait_session", session=session, until="text=up", timeout="120s")
         assert wait_until(lambda session=session: calm.show(session)["verdict"] == "working")
     visit = page_of(calm)
     visit.expects("ERR_", "Failed to load resource")

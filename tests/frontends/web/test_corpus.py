@@ -81,7 +81,7 @@ def places(lit: Engine) -> Iterator[dict[str, str]]:
         lit.start(*words, name=name, headless=True, label=label, project=name, cwd=str(folder))
     printing = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="printing")["id"]
     ended = lit.start("sh", "-c", 'printf "%s\\n" "$@"; cat', *TEXTS, name="<u>ended</u>", project=NAMES[0])["id"]
-    lit.call("wait_session", session=ended, until="text=__proto__", timeout="60s")
+    lit.call("wait_session", session=ended, until="text=__proto__", timeout="120s")
     _hand_over(lit, ended)
     follower = lit.start("sleep", "600", name="<u>follower</u>", from_session=ended, project=NAMES[0])["id"]
     spoken = lit.start(lit.python, acp_agent.__file__, "--home", str(lit.folder), acp=True, name="spoken")["id"]
@@ -121,7 +121,7 @@ def _ask(lit: Engine) -> None:
     script = lit.folder / "ask.sh"
     script.write_text(shlex.join(asking))
     lit.call("send_input", session=shell, text=f"sh {script}")
-    assert wait_until(answer.exists, 60), lit.output(shell)
+    assert wait_until(answer.exists), lit.output(shell)
     assert json.loads(answer.read_text())["error"]["code"] == "APPROVAL_NEEDED"
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -102,7 +102,7 @@ def test_an_agent_that_fetches_the_page_gets_nothing(served: Engine) -> None:
     secret = served.start("sleep", "300", name="the-lamp-behind-the-mill")
     address = served.call("open_page")["address"].rstrip("/")
     knocks = served.start(sys.executable, "-c", KNOCK, address, headless=True)["id"]
-    served.call("wait_session", session=knocks, until="ended", timeout="60s")
+    served.call("wait_session", session=knocks, until="ended", timeout="120s")
     said = served.output(knocks)
     assert "/ 200" in said
     assert "/api/call/list_sessions 401" in said
@@ -113,7 +113,7 @@ def test_an_agent_that_fetches_the_page_gets_nothing(served: Engine) -> None:
     within = served.start(
         "sh", "-c", f"{sys.executable} -m lamplighter.frontends.cli.entry open; echo $?", headless=True
     )
-    served.call("wait_session", session=within["id"], until="ended", timeout="60s")
+    served.call("wait_session", session=within["id"], until="ended", timeout="120s")
     told = served.output(within["id"])
     assert "FORBIDDEN" in told
     assert "#login" not in told
@@ -136,7 +136,7 @@ def test_every_browser_is_logged_out_at_once(served: Engine) -> None:
         assert json.loads(terminal.recv(10))["type"] == "screen"
         assert served.call("close_page") == {"logins": 2}
         assert {event for event, _ in events} <= {"state", "sessions", "changes"}  # and it ends
-        assert wait_until(lambda: _closed(terminal) == 4401, 20)
+        assert wait_until(lambda: _closed(terminal) == 4401)
     assert one.ask("POST", CALL, "{}").status == 401
     assert Page(served).log_in(unused).status == 403
     assert [event["detail"] for event in served.events() if event["action"] == "page logout"] == [{"logins": 2}]
@@ -154,7 +154,7 @@ def test_a_login_outlives_the_daemon_and_a_link_does_not(served: Engine) -> None
     port = mine.port
     served.call("stop_daemon")
     served.environment["LAMPLIGHTER_HTTP_PORT"] = str(port)
-    assert wait_until(lambda: served.call("get_status")["http"] is not None, 20)
+    assert wait_until(lambda: served.call("get_status")["http"] is not None)
     mine.port = int(served.call("get_status")["http"].rpartition(":")[2])
     cookie = mine.cookie
     assert cookie is not None
@@ -176,7 +176,7 @@ def test_no_secret_is_stored(served: Engine) -> None:
     )
     for secret in (url.partition("=")[2], mine.cookie.partition("=")[2], mine.proof, "the-key-of-the-oil-store"):
         assert secret.encode() not in data
-    with sqlite3.connect(next(served.folder.rglob("*.db"))) as db:
+    with closing(sqlite3.connect(next(served.folder.rglob("*.db")))) as db, db:
         assert db.execute("SELECT count(*) FROM logins").fetchone() == (1,)
 
 
@@ -184,7 +184,7 @@ def test_what_is_started_there_has_the_shells_environment(served: Engine) -> Non
     mine = Page(served)
     mine.log_in(served.call("open_page", environment={"LANTERN": "green", "PATH": "/usr/bin:/bin"}, cwd="/usr")["url"])
     started = mine.do("start_session", command=["sh", "-c", "echo $LANTERN"], cwd="/usr", headless=True)
-    served.call("wait_session", session=started["id"], until="ended", timeout="60s")
+    served.call("wait_session", session=started["id"], until="ended", timeout="120s")
     assert served.output(started["id"]) == "green\n"
     assert served.show(started["id"])["owner"] == "operator"
     with mine.live() as events:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -168,7 +169,7 @@ def test_a_packet_is_looked_at_without_a_receipt(lit: Engine, page_of: Callable[
     page.keyboard.press("Enter")
     page.get_by_role("button", name=re.compile(r"Use \d+")).click()
     expect(text).to_contain_text("never do thing 7")
-    with sqlite3.connect(lit.home.database) as db:
+    with closing(sqlite3.connect(lit.home.database)) as db, db:
         assert db.execute("SELECT count(*) FROM receipts WHERE project = 'packets'").fetchone()[0] == 0
 
 

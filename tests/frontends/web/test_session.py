@@ -370,7 +370,7 @@ def test_it_is_protected_and_no_longer(lit: Engine, page_of: Visiting) -> None:
 
 def test_a_recording_is_played(lit: Engine, page_of: Visiting) -> None:
     session = lit.start("bash", "--norc", "-c", "echo first; sleep 0.4; printf '\\033[2J\\033[Hlast'")["id"]
-    lit.call("wait_session", session=session, until="ended", timeout="30s")
+    lit.call("wait_session", session=session, until="ended", timeout="120s")
     page = at_session(page_of(lit), session)
     page.locator('.screen[data-phase="recorded"]').wait_for()
     expect(terminal_rows(page)).to_contain_text("last")

@@ -52,7 +52,7 @@ def world(house: Engine) -> dict[str, Any]:
 def visit(house: Engine, world: dict[str, Any], page_of: PageOf) -> Visit:
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     made = page_of(house)
     made.page.wait_for_selector(".line")
     return made

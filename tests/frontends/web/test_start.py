@@ -32,7 +32,7 @@ def visit(house: Engine, browser: Visits) -> Visit:
     """The page as opened from a shell in /tmp."""
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     link = house.call("open_page", cwd="/tmp", environment={"PATH": os.environ["PATH"], "FROM": "the shell"})
     made = browser.visit(link["url"])
     made.page.wait_for_selector(".host.live")

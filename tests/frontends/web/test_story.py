@@ -53,13 +53,13 @@ def ask_to_kill(made: Engine, session: str) -> None:
     wish = json.dumps({"session": session, "reason": "in my way"})
     words = [sys.executable, asker.__file__, made.home.run, str(answer), "plain", "kill_session", wish]
     made.call("send_input", session=shell, text=shlex.join(words))
-    assert wait_until(answer.exists, 60), made.output(shell)
+    assert wait_until(answer.exists), made.output(shell)
 
 
 def test_a_day_at_the_page(calm: Engine, mark: str, page_of: PageOf) -> None:
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     visit = page_of(calm)
     page = visit.page
     session = _start_and_type(page, calm)
@@ -187,7 +187,7 @@ def test_many_sessions(many: int, served: Engine, page_of: PageOf) -> None:
     """Real ones: the list shows them, scrolls to the last, filters, and one that ends leaves by itself."""
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=60_000)
+    expect.set_options(timeout=120_000)
     made = served
     made.call("get_status")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Coroutine
 from typing import Any
 
 from lamplighter.domain.permission import Caller
@@ -41,7 +42,8 @@ class ForeignTerminals:
             fresh = f"#{{&&:{_right(session)},#{{!=:#{{@lamplighter_sent}},{word}}}}}"
             if before is not None:
                 fresh = f"#{{&&:{fresh},#{{!=:#{{@lamplighter_sent}},{_word(before)}}}}}"
-            paste = f"paste-buffer -r -b {buffer} {pane} ; set-option -p {pane} @lamplighter_sent {word}"
+            flags = await self._answer(session, _server(session).pasting(_target(session)))
+            paste = f"paste-buffer {flags} -b {buffer} {pane} ; set-option -p {pane} @lamplighter_sent {word}"
             loading = ("load-buffer", "-b", buffer, "-")
             choosing = ("if-shell", "-F", "-t", _target(session), fresh, paste)
             await self._run(session, *loading, ";", *choosing, ";", "delete-buffer", "-b", buffer, given=data)
@@ -93,20 +95,28 @@ class ForeignTerminals:
         )
 
     async def _run(self, session: Session, *arguments: str, given: bytes = b"") -> str:
+        return await self._answer(session, _server(session).run(*arguments, given=given))
+
+    async def _answer(self, session: Session, asked: Coroutine[Any, Any, str]) -> str:
         if not proc.is_alive(*session.facts["tmux"]["server"]):  # another one may be at the same socket by now
+            asked.close()
             raise UnavailableError(
                 Code.HOLDER_UNREACHABLE,
                 f"the tmux server of {session.name} is gone",
                 f"lamp show {session.id} says more",
             )
         try:
-            return await Server(session.facts["tmux"]["socket"]).run(*arguments, given=given)
+            return await asked
         except TmuxError as error:
             raise UnavailableError(
                 Code.HOLDER_UNREACHABLE,
                 f"the tmux of {session.name} says: {error}",
                 f"lamp show {session.id} says more",
             ) from None
+
+
+def _server(session: Session) -> Server:
+    return Server(session.facts["tmux"]["socket"])
 
 
 def attach_command(session: Session) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import jsonschema
@@ -123,7 +123,7 @@ def test_reading_a_summary_writes_nothing(shared: Engine, client: McpClient) -> 
     session = begin(client, "read-only")
 
     def everything() -> str:
-        with sqlite3.connect(shared.home.database) as db:
+        with closing(sqlite3.connect(shared.home.database)) as db, db:
             return "\n".join(db.iterdump())
 
     before = everything()
@@ -264,7 +264,7 @@ def test_its_lease_ends_it_and_it_can_be_gone_on_from(timed: Timed) -> None:
         client.call("resume_session", agent_id="quiet")
         client.call("get_session_summary", session_id=other)
         clock.advance(5 * HOUR)
-        assert wait_until(lambda: lit.show(other)["state"] == "ended", 20)
+        assert wait_until(lambda: lit.show(other)["state"] == "ended")
         assert lit.show(session)["state"] == "running"
         closed = close(client, other, reason="late")
         assert (closed["status"], closed["reason"]) == ("already_closed", "its lease ran out")
@@ -346,7 +346,7 @@ def test_a_token_lets_another_go_on_once(shared: Engine, client: McpClient) -> N
 
 def test_a_token_is_stored_as_a_hash_alone(shared: Engine, client: McpClient) -> None:
     token = close(client, begin(client, "hashed"))["recovery_token"]
-    with sqlite3.connect(shared.home.database) as db:
+    with closing(sqlite3.connect(shared.home.database)) as db, db:
         dump = "\n".join(db.iterdump())
     assert token not in dump
     assert hashlib.sha256(token.encode()).hexdigest() in dump

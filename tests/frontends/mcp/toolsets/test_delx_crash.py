@@ -143,7 +143,7 @@ def test_a_hundred_are_begun_and_closed_twice_at_once_while_the_daemon_dies(lit:
         for thread in threads:
             thread.start()
         for enough in (20, 60):
-            assert wait_until(lambda least=enough: len(seen) >= least, 60)
+            assert wait_until(lambda least=enough: len(seen) >= least)
             lit.kill(lit.daemon())
         for thread in threads:
             thread.join(120)

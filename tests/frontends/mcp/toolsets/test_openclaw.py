@@ -78,7 +78,7 @@ def test_a_sub_agent_is_spawned_listed_talked_to_and_killed(claw: Engine, mark: 
         (row,) = rows(client, label="helper one").values()
         assert (row["key"], row["kind"], row["status"], row["mine"]) == (key, "other", "running", True)
         assert row["spawnedBy"] == rows(client)[agent.session]["key"]
-        claw.call("wait_session", session=shown["id"], until="text=task:", since=0, timeout="60s")
+        claw.call("wait_session", session=shown["id"], until="text=task:", since=0, timeout="120s")
 
         sent = client.call("sessions_send", sessionKey=key, message="hello there", timeoutSeconds=60)
         assert (sent["status"], sent["reply"]) == ("ok", "you said hello there\n")
@@ -101,7 +101,7 @@ def test_a_run_is_told_its_task_and_its_history_is_kept(claw: Engine) -> None:
     with inhabitant(claw, tools="openclaw") as agent:
         client = agent.client()
         spawned = client.call("sessions_spawn", task="fail at once", agentId="piped")
-        claw.call("wait_session", session=spawned["sessionId"], timeout="60s")
+        claw.call("wait_session", session=spawned["sessionId"], timeout="120s")
         (row,) = rows(client, search="piped").values()
         assert row["status"] == "failed"
         told = client.call("sessions_history", sessionKey=spawned["childSessionKey"])
@@ -120,7 +120,7 @@ def test_a_run_that_is_to_be_deleted_leaves_no_log(claw: Engine) -> None:
         client = agent.client()
         spawned = client.call("sessions_spawn", task="be quick", agentId="scripted", cleanup="delete", model="utf8")
         identifier = spawned["sessionId"]
-        claw.call("wait_session", session=identifier, timeout="60s")
+        claw.call("wait_session", session=identifier, timeout="120s")
         assert wait_until(lambda: not (claw.folder / "sessions" / identifier).exists())
         assert identifier not in rows(client)
         told = client.call("sessions_history", sessionKey=spawned["childSessionKey"])
@@ -236,7 +236,7 @@ def test_a_crashed_session_does_not_say_running_and_its_row_can_go(lit: Engine) 
     with inhabitant(lit, tools="openclaw") as agent:
         client = agent.client()
         crashed = lit.start("sh", "-c", "kill -9 $$", parent=agent.session, kind="cron")["id"]
-        lit.call("wait_session", session=crashed, timeout="60s")
+        lit.call("wait_session", session=crashed, timeout="120s")
         row = rows(client)[crashed]
         assert (row["status"], row["verdict"]) == ("failed", "ended")
         assert client.call("sessions_kill", sessionKey=row["key"])["status"] == "already_ended"
@@ -252,7 +252,7 @@ def test_the_dead_do_not_count_against_the_limit(claw: Engine) -> None:
         client = agent.client()
         for _ in range(4):
             spawned = client.call("sessions_spawn", task="fail", agentId="scripted")
-            claw.call("wait_session", session=spawned["sessionId"], timeout="60s")
+            claw.call("wait_session", session=spawned["sessionId"], timeout="120s")
         for _ in range(2):
             client.call("sessions_spawn", task="hang", agentId="scripted")
         with pytest.raises(ToolError) as refused:
@@ -338,7 +338,7 @@ def test_no_key_is_read_as_anything_else(lit: Engine, word: str) -> None:
 def test_a_stranger_takes_nothing_out_of_the_list(lit: Engine) -> None:
     with inhabitant(lit, tools="openclaw") as one, inhabitant(lit, tools="openclaw") as two:
         failed = lit.start("false", parent=one.session, kind="cron")["id"]
-        lit.call("wait_session", session=failed, timeout="60s")
+        lit.call("wait_session", session=failed, timeout="120s")
         client = two.client()
         with pytest.raises(ToolError):
             client.call("sessions_kill", sessionKey=failed)
@@ -354,7 +354,7 @@ def test_twice_at_once_is_once(lit: Engine) -> None:
         clients = [agent.client(protocol) for protocol in (LEGACY, MODERN, LEGACY)]
         made = {lit.start("false", parent=agent.session, kind="cron")["id"] for _ in range(3)}
         for name in made:
-            lit.call("wait_session", session=name, timeout="60s")
+            lit.call("wait_session", session=name, timeout="120s")
         calls = [one.begin("tools/call", {"name": "sessions_cleanup", "arguments": {}}) for one in clients]
         results = [one.result(number) for one, number in zip(clients, calls, strict=True)]
         assert not any(result.get("isError") for result in results)

@@ -64,7 +64,7 @@ def leave_behind(lit: Engine, agent: Inhabitant, client: McpClient, mark: str) -
         mode = "session" if what == "stay" else "run"
         spawned = client.call("sessions_spawn", task=f"{what} {mark}", agentId="scripted", mode=mode, label=what)
         made.add(spawned["sessionId"])
-        lit.call("wait_session", session=spawned["sessionId"], until="text=task:", since=0, timeout="60s")
+        lit.call("wait_session", session=spawned["sessionId"], until="text=task:", since=0, timeout="120s")
     return made
 
 
@@ -77,7 +77,7 @@ def test_thirty_sessions_are_seen_previewed_and_cleaned_up(late: tuple[Engine, C
     with inhabitant(lit, tools="openclaw") as agent, inhabitant(lit, tools="openclaw") as stranger:
         client, other = agent.client(), stranger.client()
         made = leave_behind(lit, agent, client, mark)
-        assert wait_until(lambda: sum(row["status"] == "failed" for row in listed(client).values()) == 7, 30)
+        assert wait_until(lambda: sum(row["status"] == "failed" for row in listed(client).values()) == 7)
         found = listed(client)
         assert set(found) == made | {agent.session, stranger.session}
         assert all(found[name]["mine"] for name in made)
@@ -138,7 +138,7 @@ def test_without_a_filter_what_is_at_work_stays(lit: Engine, mark: str) -> None:
         left = lit.start(
             "bash", "-c", SCRIPTS["left"], mark, parent=agent.session, kind="cron", keep_children=True, headless=True
         )["id"]
-        assert wait_until(lambda: listed(client)[left]["verdict"] == "leftovers", 60)
+        assert wait_until(lambda: listed(client)[left]["verdict"] == "leftovers")
         done = client.call("sessions_cleanup")
         assert [(row["sessionId"], row["outcome"]) for row in done["results"]] == [(left, "ended")]
         assert set(listed(client)) == {agent.session, working, idle}
@@ -169,7 +169,7 @@ def test_a_cleanup_goes_on_through_a_killed_daemon(late: tuple[Engine, Clockwork
         )
         arguments = {"name": "sessions_cleanup", "arguments": {"filter": "cron:*"}}
         number = client.begin("tools/call", arguments)
-        assert wait_until(lambda: any(lit.show(name)["state"] == "ending" for name in made), 30)
+        assert wait_until(lambda: any(lit.show(name)["state"] == "ending" for name in made))
         late_comer = lit.start("cat", parent=agent.session, kind="cron", headless=True)[
             "id"
         ]  # no part of what was asked
@@ -197,10 +197,10 @@ def test_a_spawn_and_a_message_happen_once(late: tuple[Engine, Clockwork]) -> No
         assert len(keys) == 4
         key = keys.pop()
         session = found[key]["sessionId"]
-        lit.call("wait_session", session=session, until="text=task: stay", since=0, timeout="60s")
+        lit.call("wait_session", session=session, until="text=task: stay", since=0, timeout="120s")
         arguments = {"sessionKey": key, "message": "once", "timeoutSeconds": 60}
         number = client.begin("tools/call", {"name": "sessions_send", "arguments": arguments})
-        assert wait_until(lambda: "you said once" in lit.output(session), 30)
+        assert wait_until(lambda: "you said once" in lit.output(session))
         lit.kill(lit.daemon())
         sent = client.result(number)["structuredContent"]
         assert (sent["status"], sent["reply"]) == ("ok", "you said once\n")

@@ -59,7 +59,7 @@ def test_a_cleanup_asks_for_each_of_others() -> None:
             return {row["sessionId"]: row["outcome"] for row in found}
 
         expected = {own: "would_end", **dict.fromkeys(theirs, "would_need_approval")}
-        assert wait_until(lambda: preview() == expected, 60), preview()
+        assert wait_until(lambda: preview() == expected), preview()
         done = {row["sessionId"]: row for row in client.call("sessions_cleanup", filter="inactive,cron:*")["results"]}
         outcomes = {name: row["outcome"] for name, row in done.items()}
         assert outcomes == {own: "ended", **dict.fromkeys(theirs, "approval_needed")}
@@ -92,6 +92,6 @@ def test_a_token_does_what_its_scopes_say(protocol: str) -> None:
         assert starting.call("sessions_kill", PATH, sessionKey=key)["structuredContent"]["status"] == "forbidden"
         sent = starting.call("sessions_send", PATH, sessionKey=key, message="hello")["structuredContent"]
         assert (sent["status"], "reply" in sent) == ("accepted", False)
-        assert wait_until(lambda: "you said hello" in lit.output(spawned["sessionId"]), 30)
+        assert wait_until(lambda: "you said hello" in lit.output(spawned["sessionId"]))
         (row,) = reading.call("sessions_list", PATH)["structuredContent"]["sessions"]
         assert (row["key"], row["mine"]) == (key, False)

@@ -390,7 +390,7 @@ def claude(shared: Engine, folder: Path, case: str = "finished") -> Generator[tu
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LAMPLIGHTER_HOME": str(shared.folder)}
     command = (str(program), path, *bridge_command("rekindle"))
     session = shared.start(*command, cwd=str(folder), headless=True, environment=environment)["id"]
-    shared.call("wait_session", session=session, until="text=ready", since=0, timeout="60s")
+    shared.call("wait_session", session=session, until="text=ready", since=0, timeout="120s")
     named = "".join(letter if letter.isalnum() else "-" for letter in str(folder))
     transcript = home / ".claude" / "projects" / named / "11111111-2222-4333-8444-555555555555.jsonl"
     transcript.parent.mkdir(parents=True)

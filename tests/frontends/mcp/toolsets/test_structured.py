@@ -28,7 +28,7 @@ def work(shared: Engine, tmp_path: Path) -> str:
 
 
 def ended(shared: Engine, session: str) -> dict[str, Any]:
-    return shared.call("wait_session", session=session, timeout="30s") and shared.show(session)
+    return shared.call("wait_session", session=session, timeout="120s") and shared.show(session)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_run_does_its_task_and_leaves(shared: Engine, claw: McpClient, work: s
     assert (shown["driver"], shown["kind"], shown["exit"]) == ("acp", "subagent", {"code": 0})
     assert "it is done" in str(claw.call("sessions_history", sessionKey=spawned["childSessionKey"]))
     assert none_left(mark)
-    replied = shared.call("wait_session", session=spawned["sessionId"], until="reply", timeout="30s")
+    replied = shared.call("wait_session", session=spawned["sessionId"], until="reply", timeout="120s")
     assert (replied["reply"], replied["turn"]) == ("it is done", "done"), "also of one that has left"
 
 

@@ -34,7 +34,7 @@ def test_an_agent_with_the_operators_word(lit: Engine, tmux: Tmux, mark: str) ->
     """Typed once, killed once; and only the very session that was asked about."""
     tmux.new("other", "cat")
     tmux.new("hand", f"{sys.executable} {ESCAPEES} nohup setsid --mark {mark}; cat")
-    assert wait_until(lambda: len(marked(mark)) >= 2, 20)
+    assert wait_until(lambda: len(marked(mark)) >= 2)
     own = {"PATH": os.environ["PATH"], "LAMPLIGHTER_HOME": str(lit.folder), "TMUX_TMPDIR": str(lit.folder)}
     agent = Inhabitant(lit, tools="tmux", environment=own)
     try:

@@ -52,7 +52,7 @@ def attached(tmux: Tmux, session: str, clients: int) -> Iterator[None]:
         yield
     finally:
         for person in people:
-            person.communicate(timeout=30)
+            person.communicate(timeout=200)
 
 
 @pytest.mark.parametrize("protocol", [LEGACY, MODERN])
@@ -194,7 +194,7 @@ def test_a_server_that_goes_away(lit: Engine, client: McpClient, tmux: Tmux) -> 
         for tool, more in NAMED.items():
             if tool not in ("has_session", "new_session"):
                 assert refusal(client, tool, name=name, **more) == f'session "{name}" does not exist'
-    lit.call("wait_session", session="work", until="ended", timeout="30s")
+    lit.call("wait_session", session="work", until="ended", timeout="120s")
     assert client.call("new_session", name="work", command="cat")["status"] == "running"
     assert tmux.sessions() == ["work"]
 
