@@ -259,14 +259,14 @@ class Undertaker:
             usage=document.get("usage") or {},
         )
 
-    async def lose(self, session: Session, why: str) -> None:
+    async def lose(self, session: Session, why: str, more: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
         """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""
         lamp = self.fleet.lamps.get(session.id)
         if lamp is None or lamp.ended.is_set():
             return
         if session.boot == proc.boot_id():
             roots = {(process.pid, process.start) for process in (session.main,) if process is not None}
-            certificate = await self._kill_traced(lamp, roots)
+            certificate = await self._kill_traced(lamp, roots | more)
         else:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
         intent = lamp.session.intent

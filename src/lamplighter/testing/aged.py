@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.holder import boot, identity, proc
+from lamplighter.holder import boot, identity, places, proc
 from lamplighter.holder.wire import JSON, Channel
 from lamplighter.store import sessions
 from lamplighter.store.database import Database
@@ -30,7 +30,7 @@ def aged_engine(archive: Path, **environment: str) -> Generator[tuple[Engine, in
         unpacked = made.folder / "frozen"
         with tarfile.open(archive) as tar:
             tar.extractall(unpacked, filter="data")
-        listener = identity.listen(made.home.keeper_socket)
+        listener = places.listen(made.home.keeper_socket)
         lock = os.open(f"{made.home.run}/keeper.lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         given = [listener.fileno(), lock]

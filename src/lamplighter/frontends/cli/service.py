@@ -78,7 +78,7 @@ def _tell(output: Output, result: dict[str, Any], words: str) -> None:
 def is_running(home: Home) -> bool:
     from lamplighter.holder.boot import try_connect
 
-    found = try_connect(home.run)
+    found = try_connect(home.run, home.state)
     if found is not None:
         found.close()
     return found is not None
