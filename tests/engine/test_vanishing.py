@@ -1,4 +1,4 @@
-"""Sockets, folders and files that somebody takes away: nothing that lives is ended for want of them, and all of it is made again."""
+"""Sockets, folders and files that somebody takes away: nothing that lives is ended for want of them, and all is made again."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.holder import boot
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, wait_until
 
-KILLED = ([], ["daemon"], ["keeper"], ["daemon", "keeper"])
+KILLED: tuple[list[str], ...] = ([], ["daemon"], ["keeper"], ["daemon", "keeper"])
 
 
 def kill(made: Engine, roles: list[str]) -> None:
     """At once, so that none brings another back meanwhile."""
-    processes = [made.daemon() if role == "daemon" else made.keeper() for role in roles]
+    processes = [_from_state(made, role) for role in roles]
     for process in processes:
         os.kill(process[0], signal.SIGSTOP)
     for process in processes:
@@ -63,7 +62,7 @@ def test_a_missing_socket_is_no_sign_of_death(lit: Engine, taken: str, roles: li
             os.unlink(path)
     else:
         shutil.rmtree(lit.folder / taken)
-    kill(lit, roles) if taken != "run" else [lit.kill(_from_state(lit, role)) for role in roles]
+    kill(lit, roles)
     listed = json.loads(lit.cli("ls", "--json").stdout)
     assert [(one["id"], one["state"]) for one in listed["sessions"]] == [(session, "running")]
     assert wait_until(lambda: is_whole(lit, session))
@@ -85,7 +84,8 @@ def test_one_daemon_whoever_asks_while_the_folder_is_gone(lit: Engine) -> None:
     for _ in range(3):
         shutil.rmtree(lit.home.run)
         with ThreadPoolExecutor(4) as pool:
-            said = list(pool.map(lambda _: lit.cli("ls", "--json"), range(4)))
+            jobs = [pool.submit(lit.cli, "ls", "--json") for _ in range(4)]
+            said = [job.result() for job in jobs]
         assert [one.returncode for one in said] == [0] * 4, said
         assert daemons(lit) == [before[0]]
     assert lit.show(session)["state"] == "running"
@@ -109,10 +109,11 @@ def test_a_session_whose_folder_is_deleted_can_be_ended(both: Engine) -> None:
 def test_a_file_of_a_session_that_is_deleted_comes_back(lit: Engine, name: str) -> None:
     session = lit.start("cat")["id"]
     says(lit, session, "one")
+    shim = lit.shim(session)[0]
     folder = Path(lit.home.session_folder(session))
     for file in folder.glob(f"{name}*"):
         file.unlink()
-    os.kill(lit.shim(session)[0] if name != "birth.json" else lit.show(session)["shim"], signal.SIGUSR1)
+    os.kill(shim, signal.SIGUSR1)
     if name != "log":
         assert wait_until((folder / name).exists)
     lit.kill(lit.daemon())
@@ -231,15 +232,16 @@ def test_an_environment_without_a_runtime_folder_finds_the_same_daemon(lit: Engi
             listed = json.loads(lamp(environment, "ls", "--json").stdout)
             assert [one["name"] for one in listed["sessions"]] == ["work"]
             assert json.loads(lamp(environment, "status", "--json").stdout)["pid"] == pid
-        ended = lamp(base, "kill", "work", "--json")
-        assert (ended.returncode, json.loads(ended.stdout)["state"]) == (0, "ended"), ended
+        ended = lamp(base, "kill", "work")
+        assert (ended.returncode, "work" in ended.stdout) == (0, True), ended
     finally:
         lamp(base, "down", "--all", "--yes")
 
 
 def test_somebody_inside_brings_both_back_without_any_socket(both: Engine) -> None:
     """Keeper, daemon and every socket are gone: the shim above whoever asks first starts a keeper, outside its session."""
-    script = f"while [ ! -e {both.folder}/go ]; do sleep 0.05; done; {sys.executable} -m lamplighter.frontends.cli.main ls --json > {both.folder}/listed; touch {both.folder}/done; cat"
+    ask = f"{sys.executable} -m lamplighter.frontends.cli.main ls --json > {both.folder}/listed"
+    script = f"while [ ! -e {both.folder}/go ]; do sleep 0.05; done; {ask}; touch {both.folder}/done; cat"
     inside = both.start("sh", "-c", script, name="inside", environment=both.environment)["id"]
     other = both.start("cat", name="other")["id"]
     kill(both, ["daemon", "keeper"])
@@ -252,4 +254,4 @@ def test_somebody_inside_brings_both_back_without_any_socket(both: Engine) -> No
     ended = both.call("kill_session", session=inside, force=True, grace="0s")
     assert ended["state"] == "ended"
     assert both.show(other)["state"] == "running"
-    assert boot.try_connect(both.home.run, both.home.state) is not None
+    assert both.call("get_status")["alive"] == 1

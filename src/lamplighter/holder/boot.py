@@ -104,6 +104,15 @@ def reach_keeper(run: str, state: str) -> socket.socket | None:
     return None
 
 
+def living_keeper(run: str, state: str) -> socket.socket | None:
+    """A connection to the keeper, if there is one, also when its socket was taken away. Starts nothing."""
+    sock = identity.connect_keeper(run, state)
+    keeper = None if sock is not None else find(run, state, "keeper")
+    if keeper is not None and nudge(*keeper):
+        return identity.connect_keeper(run, state, _REMAKING_SECONDS)
+    return sock
+
+
 def _remade_keeper(run: str, state: str) -> socket.socket | None:
     """A keeper that lives, and whose socket was taken away, makes it again. One of 0.1.0 cannot: it is of no use to anybody any
     more, and another takes its place. Its sessions' shims and the daemon go on without it."""

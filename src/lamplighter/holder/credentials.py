@@ -77,7 +77,7 @@ def taker(pid: int, path: str) -> int | None:
         try:
             if os.path.samestat(os.stat(f"/proc/{pid}/fd/{number}"), wanted):
                 with open(f"/proc/{pid}/fdinfo/{number}") as file:
-                    words = next((line.split() for line in file if line.startswith("lock:")), [])
+                    words = next((line.split() for line in file if line.startswith("lock:")), list[str]())
                 if "FLOCK" in words and "WRITE" in words:
                     return int(words[words.index("WRITE") + 1])
         except OSError:
@@ -93,7 +93,11 @@ def _candidates(state: str, role: str) -> Iterator[proc.Stat]:
             continue
         stat = proc.read_stat(pid)
         daemon = words[1:3] == ["-m", "lamplighter.daemon"]
-        if stat is not None and stat.state not in "ZX" and (daemon if role == "daemon" else stat.name == b"lamp-keeper"):
+        if (
+            stat is not None
+            and stat.state not in "ZX"
+            and (daemon if role == "daemon" else stat.name == b"lamp-keeper")
+        ):
             yield stat
 
 

@@ -61,8 +61,8 @@ class DaemonKeeper:
         return pid == self.pid
 
     def _adopt_living(self) -> None:
-        """A daemon may live that an earlier keeper has started, and whose socket was taken away. One of 0.1.0 cannot make another:
-        it goes, and its successor finds everything."""
+        """A daemon may live that an earlier keeper has started, and whose socket was taken away. One of 0.1.0 cannot make
+        another: it goes, and its successor finds everything."""
         found = credentials.find(self.run, self.state, "daemon")
         if found is None:
             return

@@ -235,7 +235,7 @@ class Keeper:
 
     def repair(self) -> list[str]:
         """Make again what somebody took away: the folders, its socket, its lock and records, and the shims' sockets."""
-        remade = repair.remake_records(self.run, self.state, self.daemon.pid)
+        remade = repair.remake_records(self.run, self.daemon.pid)
         if self.inode is None or places.inode(self.path) != self.inode:
             listener, self.path = places.listen_in(self.run, self.state, "keeper.sock")
             self.inode = places.inode(self.path)
@@ -365,7 +365,9 @@ def main() -> None:
     os.set_inheritable(lock, False)
     # Whoever connects is told by the kernel who has listened last: the keeper itself, and not whoever started it.
     socket.socket(fileno=os.dup(listener)).listen(512)
-    if not identity.is_locked_by(lock, credentials.lock_path(state, "keeper")):  # an older keeper's, which became this one
+    if not identity.is_locked_by(
+        lock, credentials.lock_path(state, "keeper")
+    ):  # an older keeper's, which became this one
         newer = identity.take_lock(credentials.lock_path(state, "keeper"))
         lock = lock if newer is None else newer
     os.chdir("/")
@@ -377,7 +379,7 @@ def main() -> None:
     listen_for_children()
     rehearse(run)
     keeper = Keeper(run, state, lock, listener, saved)
-    repair.remake_records(run, state, keeper.daemon.pid)
+    repair.remake_records(run, keeper.daemon.pid)
     places.record(os.path.dirname(keeper.path), state, "keeper", os.getpid())
     gc.collect()
     gc.freeze()

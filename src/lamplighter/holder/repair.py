@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lamplighter.holder.shim import Shim
 
 
-def remake_records(run: str, state: str, daemon: int | None) -> list[str]:
+def remake_records(run: str, daemon: int | None) -> list[str]:
     """The folder of the sockets, and who keeper and daemon are, for shims that go by that. What was made again."""
     missing = not os.path.isdir(run)
     with contextlib.suppress(OSError):  # a folder that cannot be made again is done without

@@ -19,8 +19,8 @@ def listen_for_children() -> None:
 
 
 def wake_pipe() -> int:
-    """A descriptor that becomes readable when a child has died, or the sockets are to be made again. Signals may be lost in number, so what died is found by
-    waiting for all."""
+    """A descriptor that becomes readable when a child has died, or the sockets are to be made again. Signals may be lost in
+    number, so what died is found by waiting for all."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     return reader

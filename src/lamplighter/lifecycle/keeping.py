@@ -118,7 +118,9 @@ class Keeping:
         sock = await asyncio.to_thread(boot.reach_keeper, self.home.run, self.home.state)
         if sock is None:
             raise UnavailableError(
-                Code.HOLDER_UNREACHABLE, "the keeper did not come back from its upgrade", f"see {self.home.state}/keeper.log"
+                Code.HOLDER_UNREACHABLE,
+                "the keeper did not come back from its upgrade",
+                f"see {self.home.state}/keeper.log",
             )
         self._greeting = asyncio.get_running_loop().create_future()
         line = Line(sock, "the keeper", self._heard, self._broken)

@@ -1,7 +1,7 @@
 """Upkeep: sockets, folders and files that somebody took away from under us are made again, by whoever they belong to.
 
-A cleaner of temporary files, or logind at a logout, takes sockets away without a word. The daemon is awake now and then anyway and
-looks; keeper and shims sleep, and are told. Knows what must be where; knows nothing of what it is for.
+A cleaner of temporary files, or logind at a logout, takes sockets away without a word. The daemon is awake now and then anyway
+and looks; keeper and shims sleep, and are told. Knows what must be where; knows nothing of what it is for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_TOLD = 20
 
 
 class Upkeep:
-    """`remade` is what was made again, the latest last; `missing` what cannot be. `doors` make their own sockets and files again."""
+    """`remade` is what was made again, the latest last; `missing` what cannot be. `doors` make their own sockets again."""
 
     def __init__(self, fleet: Fleet, keeping: Keeping) -> None:
         self.fleet = fleet
@@ -125,4 +125,3 @@ class Upkeep:
         for path in remade:
             log.warning("%s was taken away, and is made again", path)
         self.remade = [*self.remade, *remade][-_MOST_TOLD:]
-

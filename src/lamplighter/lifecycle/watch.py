@@ -289,9 +289,9 @@ class Watch:
         return await self._lose(lamp)
 
     async def _wait_for_socket(self, lamp: Lamp, shim: tuple[int, int], held: bool) -> bool:
-        """Its shim lives and does not listen: it is between its last act and its exit, or its socket was taken away. Then it
-        makes another. One of 0.1.0 does not know how: where the keeper has duplicates, another shim takes its place; where not, it
-        stays as it is. A missing socket is no sign of death."""
+        """Its shim lives and does not listen: it is between its last act and its exit, or its socket was taken away, and then it
+        makes another. One of 0.1.0 does not know how: where the keeper has duplicates, another shim takes its place; where not,
+        it stays as it is."""
         if places.nudge(*shim):
             await asyncio.sleep(_SOCKET_SECONDS)
             return False
@@ -306,6 +306,9 @@ class Watch:
         if not lamp.unreachable:
             log.warning("%s: its shim cannot be reached any more; the session goes on", lamp.session.id)
             lamp.unreachable, lamp.guarantee = True, "best_effort"
+            if lamp.session.state is State.STARTING:
+                await self._confirm_from_file(lamp)
+                lamp.guarantee = "best_effort"
         if lamp.session.state is State.ENDING:
             await self._end_unreachable(lamp, shim)
             return True

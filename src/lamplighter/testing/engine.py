@@ -27,8 +27,8 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
-_OWN = ("run", "sessions", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal", "start.lock")
-_OWN += tuple(f"{role}.{kind}" for role in ("daemon", "keeper") for kind in ("log", "lock", "json"))
+_ROLES = tuple(f"{role}.{kind}" for role in ("daemon", "keeper") for kind in ("log", "lock", "json"))
+_OWN = ("run", "sessions", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal", "start.lock", *_ROLES)
 
 
 class Engine:

@@ -86,10 +86,23 @@ def is_running(home: Home) -> bool:
 
 def _may_have_sessions(home: Home) -> bool:
     """Without a daemon, `down --all` must not look as if it had ended what runs: then one is started to end it."""
-    try:
-        return bool(os.listdir(f"{home.run}/s"))
-    except OSError:
-        return False
+    from lamplighter.holder.places import runs
+
+    for run in runs(home.run, home.state):
+        try:
+            if os.listdir(f"{run}/s"):
+                return True
+        except OSError:
+            continue
+    return _has_shims(home)
+
+
+def _has_shims(home: Home) -> bool:
+    """Whether a shim of this home lives, whose socket was taken away."""
+    from lamplighter.holder import proc
+
+    found = (stat for stat in proc.scan().values() if stat.name == b"lamp-shim")
+    return any(home.state in proc.words_of(stat.pid) for stat in found)
 
 
 def _declined(home: Home, output: Output) -> int | None:
