@@ -56,6 +56,7 @@ from lamplighter.lifecycle.tasks import Tasks
 from lamplighter.lifecycle.tmux.multiplexers import Multiplexers
 from lamplighter.lifecycle.tmux.tmux_names import TmuxNames
 from lamplighter.lifecycle.tokens import Tokens
+from lamplighter.lifecycle.upkeep import Upkeep
 from lamplighter.lifecycle.watch import Watch
 from lamplighter.operations.call import Call
 from lamplighter.operations.execution import Execution
@@ -105,7 +106,8 @@ class App:
         self.approvals = Approvals(self.fleet)
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)
-        self.host = Host(self.fleet, self.keeping, self.undertaker)
+        self.upkeep = Upkeep(self.fleet, self.keeping)
+        self.host = Host(self.fleet, self.keeping, self.undertaker, self.upkeep)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading, self.speech.screens)
         self.following = Following(self.fleet, self.gauge, self.conversations)
         self.recounting = Recounting(self.fleet, self.following)

@@ -8,7 +8,6 @@ if __name__ == "__main__":
     gc.disable()  # before the imports: none of what they make is garbage, and looking for it takes a tenth of the start
 
 import asyncio
-import fcntl
 import logging
 import os
 import resource
@@ -21,6 +20,7 @@ from lamplighter.errors import LampError
 from lamplighter.frontends.door import Door
 from lamplighter.frontends.http.door import HttpDoor
 from lamplighter.frontends.mcp.servers import Servers
+from lamplighter.holder import credentials, identity, places, proc
 from lamplighter.home import Home, find_home
 from lamplighter.settings import load_settings
 
@@ -37,45 +37,65 @@ def main() -> None:
     os.umask(0o077)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    home = Home(state=state, run=run, config=find_home().config)
-    if not _alone(run, int(notice)):
+    home = Home(state=state, run=run, config=find_home().config).usable()
+    lock = _alone(run, state, int(notice))
+    if lock is None:
         log.info("the keeper that started this daemon is gone, and so this daemon goes")
         return
     try:
-        asyncio.run(serve(App(load_settings(home=home)), int(notice)))
+        app = App(load_settings(home=home))
+        app.upkeep.lock = lock
+        asyncio.run(serve(app, int(notice)))
     except LampError as error:
         sys.exit(f"{error.code}: {error.message}; {error.hint}")  # the keeper passes this last line on to whoever waits
 
 
-def _alone(run: str, notice: int) -> bool:
-    """Wait until no other daemon of this home is there; False when nobody waits for this one any more. Two at once come about
+def _alone(run: str, state: str, notice: int) -> int | None:
+    """The lock, once no other daemon of this store is there; None when nobody waits for this one any more. Two at once come about
     when a keeper is killed while it starts one: the late one would take the socket of the one that its successor started. The
-    lock goes with the process."""
-    lock = os.open(f"{run}/daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock goes with the process, and is where the store is: the sockets' folder can go, and come again as another."""
     heard = select.poll()
     heard.register(notice, 0)
     while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if heard.poll(_LOOK_MILLISECONDS):
-                return False
-        else:
-            return not heard.poll(0)
+        lock = _take_locks(run, state)
+        if lock is not None:
+            other = credentials.find(run, state, "daemon")
+            if other is None:
+                return None if heard.poll(0) else lock
+            # It has no lock that we can see: one of 0.1.0 whose folder is gone, or whose lock was taken away.
+            log.warning("another daemon of this store lives: process %s; it is told to go", other[0])
+            proc.send_signal(*other, signal.SIGTERM)
+            os.close(lock)
+        if heard.poll(_LOOK_MILLISECONDS):
+            return None
+
+
+def _take_locks(run: str, state: str) -> int | None:
+    """The lock of this store, and for a moment the one that 0.1.0 had, beside the sockets."""
+    lock = identity.take_lock(credentials.lock_path(state, "daemon"))
+    if lock is None:
+        return None
+    if os.path.isdir(run) and identity.take_lock(f"{run}/daemon.lock") is None:
+        os.close(lock)
+        return None
+    return lock
 
 
 async def serve(app: App, notice: int) -> None:
     """Until told to go; whatever is under way in a session goes on without us."""
     going = app.host.going
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, going.set)
+        loop.add_signal_handler(number, going.set)
+    loop.add_signal_handler(places.REMAKE, app.upkeep.wake)
     servers = Servers(app)
     door, http = Door(app, servers), HttpDoor(app, servers)
+    app.upkeep.doors += [door.reopen, http.announce]
     try:
         await app.open()
         await door.open()
         await http.open()
-        serving = [asyncio.ensure_future(each.serve()) for each in (door, http)]
+        serving = [asyncio.ensure_future(each.serve()) for each in (door, http, app.upkeep)]
         if _say_ready(notice):
             await going.wait()
         for each in serving:
@@ -85,6 +105,7 @@ async def serve(app: App, notice: int) -> None:
         await http.close()
         await door.close()
         await app.close()
+        places.forget(app.settings.home.state, "daemon")
 
 
 def _say_ready(notice: int) -> bool:

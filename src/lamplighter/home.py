@@ -51,17 +51,40 @@ class Home(NamedTuple):
 
     def make(self) -> None:
         """Make the folders, the user's alone; refuse one that somebody else could have put there."""
-        for folder in (self.state, f"{self.state}/sessions", self.run, f"{self.run}/s", f"{self.run}/p"):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            found = os.stat(folder)
-            if found.st_uid != os.getuid():
-                raise InputError(
-                    Code.BAD_INPUT,
-                    f"{folder} belongs to another user (uid {found.st_uid})",
-                    "set LAMPLIGHTER_HOME to a folder of your own",
-                )
-            if found.st_mode & 0o077:
-                os.chmod(folder, 0o700)
+        for folder in (self.state, f"{self.state}/sessions"):
+            _make(folder)
+        self.make_run()
+
+    def make_run(self) -> None:
+        """The folders of the sockets."""
+        run = self.usable().run
+        for folder in (run, f"{run}/s", f"{run}/p"):
+            _make(folder)
+
+    def usable(self) -> Home:
+        """The same, with the sockets beside the state where their own folder cannot be: logind takes its part away for good."""
+        return self if _can_be(self.run) else self._replace(run=f"{self.state}/run")
+
+
+def _can_be(folder: str) -> bool:
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _make(folder: str) -> None:
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    found = os.stat(folder)
+    if found.st_uid != os.getuid():
+        raise InputError(
+            Code.BAD_INPUT,
+            f"{folder} belongs to another user (uid {found.st_uid})",
+            "set LAMPLIGHTER_HOME to a folder of your own",
+        )
+    if found.st_mode & 0o077:
+        os.chmod(folder, 0o700)
 
 
 def find_home(environment: Mapping[str, str] | None = None) -> Home:

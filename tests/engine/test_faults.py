@@ -16,14 +16,16 @@ from lamplighter.testing.processes import inspect, wait_until
 
 
 def test_a_keeper_that_cannot_fork_says_so(lit: Engine) -> None:
-    """The folder for its sockets is taken away: no shim can be started, and that is the answer, not silence."""
+    """Something is in the way of the folder for its sockets: no shim can be started, and that is the answer, not silence."""
     steady = lit.start("cat")["id"]
     sockets = lit.folder / "run" / "s"
     sockets.rename(lit.folder / "run" / "away")
+    sockets.write_text("in the way")
     with pytest.raises(LampError) as caught:
         lit.start("cat")
     assert caught.value.code is Code.HOLDER_UNREACHABLE
     assert [session["id"] for session in lit.call("list_sessions", all=True)["sessions"]] == [steady]
+    sockets.unlink()
     (lit.folder / "run" / "away").rename(sockets)
     assert lit.start("cat")["state"] == "running"
     assert lit.call("kill_session", session=steady, force=True)["certificate"]["survivors"] == []

@@ -170,7 +170,7 @@ def test_a_restart_and_a_reboot_do_not_end_it(timed: Timed) -> None:
 def _is_down(lit: Engine) -> bool:
     from lamplighter.holder import boot
 
-    found = boot.try_connect(lit.home.run)
+    found = boot.try_connect(lit.home.run, lit.home.state)
     if found is not None:
         found.close()
     return found is None

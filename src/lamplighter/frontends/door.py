@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.frontends.mcp.servers import Servers
-from lamplighter.holder.identity import listen
+from lamplighter.holder import identity, places
 from lamplighter.lifecycle.callers import Peer
 from lamplighter.operations.call import Call
 
@@ -33,17 +33,48 @@ class Door:
         self.app = app
         self.servers = servers
         self.listener: socket.socket | None = None
+        self.path = ""
+        self._inode: tuple[int, int] | None = None
+        self._accepting: asyncio.Future[None] | None = None
         self._visits: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        self.listener = listen(self.app.settings.home.daemon_socket)
+        self.reopen()
+
+    def reopen(self) -> list[str]:
+        """Listen where the socket is to be, if it is not there (any more): what was made again."""
+        home = self.app.settings.home
+        if self._inode is not None and places.inode(self.path) == self._inode:
+            return []
+        before = self.listener
+        self.listener, self.path = places.listen_in(home.run, home.state, "daemon.sock")
         self.listener.setblocking(False)
+        self._inode = places.inode(self.path)
+        home.make_run()
+        places.record(os.path.dirname(self.path), home.state, "daemon", os.getpid())
+        identity.record(home.run, "daemon", os.getpid())
+        if before is None:
+            return []
+        if self._accepting is not None:
+            self._accepting.cancel()
+        before.close()
+        return [self.path]
 
     async def serve(self) -> None:
-        assert self.listener is not None
+        while True:
+            listener = self.listener
+            assert listener is not None
+            self._accepting = asyncio.ensure_future(self._accept_from(listener))
+            try:
+                await self._accepting
+            except asyncio.CancelledError:
+                if self.listener is listener:  # and not because there is another one
+                    raise
+
+    async def _accept_from(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            sock, _ = await loop.sock_accept(self.listener)
+            sock, _ = await loop.sock_accept(listener)
             visit = loop.create_task(Visit(self.app, self.servers, sock).serve())
             self._visits.add(visit)
             visit.add_done_callback(self._visits.discard)

@@ -10,18 +10,25 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Generator
 from typing import Any
 
 from lamplighter.holder import cgroup, identity, proc
+from lamplighter.holder.credentials import find
 from lamplighter.holder.files import read_json
+from lamplighter.holder.identity import connect as connect
+from lamplighter.holder.places import nudge, runs
 from lamplighter.holder.wire import JSON, Frames, pack_json
 
 _PATIENCE = 60.0
 _TRIES = 5
 _DYING_SECONDS = 5.0
+_REMAKING_SECONDS = 5.0
+_STARTING_SECONDS = 5.0
+_PAUSE_SECONDS = 0.01
 _KEEPER_PAUSES = (0.01, 0.05, 0.2, 0.5)
 
 
@@ -29,36 +36,45 @@ class BootError(Exception):
     """There is no daemon and none could be started; the message says why."""
 
 
-def try_connect(run: str) -> socket.socket | None:
-    """A connection to the running daemon, or None. Starts nothing."""
-    return connect(f"{run}/daemon.sock")
+def try_connect(run: str, state: str) -> socket.socket | None:
+    """A connection to the running daemon, wherever it listens, or None. Starts nothing. One that lives and whose socket was taken
+    away makes it again."""
+    sock = connect(f"{run}/daemon.sock") or _connect_elsewhere(run, state)
+    if sock is not None or not os.path.exists(f"{state}/daemon.json"):
+        return sock
+    daemon = find(run, state, "daemon")
+    if daemon is None or not nudge(*daemon):
+        return None
+    deadline = time.monotonic() + _REMAKING_SECONDS
+    while sock is None and time.monotonic() < deadline and proc.is_alive(*daemon):
+        time.sleep(_PAUSE_SECONDS)
+        sock = connect(f"{run}/daemon.sock") or _connect_elsewhere(run, state)
+    return sock
+
+
+def _connect_elsewhere(run: str, state: str) -> socket.socket | None:
+    """Whoever is asked from another environment (cron knows no XDG_RUNTIME_DIR) means the same store, and so the same daemon."""
+    for folder in runs(run, state)[1:]:
+        sock = connect(f"{folder}/daemon.sock")
+        if sock is not None:
+            return sock
+    return None
 
 
 def connect_daemon(run: str, state: str) -> socket.socket:
     """A connection to the daemon, started first when there is none."""
     for _ in range(_TRIES):
-        sock = try_connect(run)
+        sock = try_connect(run, state)
         if sock is not None:
             return sock
         pid = _ask_for_daemon(run, state)
-        sock = try_connect(run)
+        sock = try_connect(run, state)
         if sock is not None:
             return sock
         if pid is not None:
             # The keeper has not seen yet that this daemon is dying: its end is worth waiting for.
             proc.wait_for_exit(pid, _DYING_SECONDS)
     raise BootError(f"the daemon cannot be reached at {run}/daemon.sock; {state}/keeper.log and daemon.log say why")
-
-
-def connect(path: str) -> socket.socket | None:
-    """A connection to a socket of ours, or None when nobody listens there."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.connect(path)
-    except OSError:
-        sock.close()
-        return None
-    return sock
 
 
 def _ask_for_daemon(run: str, state: str) -> int | None:
@@ -77,21 +93,50 @@ def _ask_for_daemon(run: str, state: str) -> int | None:
 def reach_keeper(run: str, state: str) -> socket.socket | None:
     """A connection to the keeper, started first when there is none."""
     for pause in _KEEPER_PAUSES:
-        with _starting(run):
-            sock = connect(f"{run}/keeper.sock")
+        with _starting(state):
+            sock = identity.connect_keeper(run, state) or _remade_keeper(run, state)
             if sock is None:
                 start_keeper(run, state)
-                sock = connect(f"{run}/keeper.sock")
+                sock = identity.connect_keeper(run, state)
         if sock is not None:
             return sock
         time.sleep(pause)  # another starter, who need not have our lock, is between its own and the socket
     return None
 
 
+def living_keeper(run: str, state: str) -> socket.socket | None:
+    """A connection to the keeper, if there is one, also when its socket was taken away. Starts nothing."""
+    sock = identity.connect_keeper(run, state)
+    keeper = None if sock is not None else find(run, state, "keeper")
+    if keeper is not None and nudge(*keeper):
+        return identity.connect_keeper(run, state, _REMAKING_SECONDS)
+    return sock
+
+
+def _remade_keeper(run: str, state: str) -> socket.socket | None:
+    """A keeper that lives, and whose socket was taken away, makes it again. One of 0.1.0 cannot: it is of no use to anybody any
+    more, and another takes its place. Its sessions' shims and the daemon go on without it."""
+    keeper = find(run, state, "keeper")
+    if keeper is None:
+        return None
+    if nudge(*keeper):
+        return identity.connect_keeper(run, state, _REMAKING_SECONDS)
+    stat = proc.read_stat(keeper[0])
+    if stat is not None and stat.start == keeper[1] and proc.started_since(stat, _boot_clock() - _STARTING_SECONDS):
+        return identity.connect_keeper(run, state, _REMAKING_SECONDS)  # it begins just now
+    proc.send_signal(*keeper, signal.SIGKILL)
+    proc.wait_for_exit(keeper[0], _DYING_SECONDS)
+    return None
+
+
+def _boot_clock() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 @contextlib.contextmanager
-def _starting(run: str) -> Generator[None]:
+def _starting(state: str) -> Generator[None]:
     """One starter at a time."""
-    lock = os.open(f"{run}/start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(f"{state}/start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -101,8 +146,8 @@ def _starting(run: str) -> Generator[None]:
 
 def start_keeper(run: str, state: str) -> None:
     """Start a keeper outside every session: through a shim when this process is inside one, else as nobody's child."""
-    for folder in _shims_to_ask(run, state):
-        sock = connect(folder)
+    for path in _shims_to_ask(run, state):
+        sock = connect(path)
         if sock is not None:
             answer = ask(sock, {"op": "keeper", "n": 1})
             if answer is not None and "ok" in answer:
@@ -121,18 +166,32 @@ def start_keeper(run: str, state: str) -> None:
 
 def _shims_to_ask(run: str, state: str) -> list[str]:
     """When inside a session: its shim's socket first, then the others'. Otherwise none."""
-    chain = {(stat.pid, stat.start) for stat in proc.ancestors(os.getpid())}
+    ancestors = proc.ancestors(os.getpid())
+    chain = {stat.key for stat in ancestors}
     sockets: list[str] = []
     inside = "LAMPLIGHTER_SESSION" in os.environ
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(f"{run}/s"):
-            birth = read_json(f"{state}/sessions/{name.removesuffix('.sock')}/birth.json") or {}
-            if tuple(birth.get("shim") or ()) in chain:
-                inside = True
-                sockets.insert(0, f"{run}/s/{name}")
-            else:
-                sockets.append(f"{run}/s/{name}")
+    for stat in ancestors:
+        if stat.name == b"lamp-shim" and state in proc.words_of(stat.pid):
+            inside = True
+            _have_socket(run, state, stat)
+    for folder in runs(run, state):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"{folder}/s"):
+                birth = read_json(f"{state}/sessions/{name.removesuffix('.sock')}/birth.json") or {}
+                mine = tuple(birth.get("shim") or ()) in chain
+                inside = inside or mine
+                sockets.insert(0 if mine else len(sockets), f"{folder}/s/{name}")
     return sockets if inside else []
+
+
+def _have_socket(run: str, state: str, shim: proc.Stat) -> None:
+    """The shim above us has a socket, or makes it again: it is the one that can start a keeper outside its session."""
+    session = os.environ.get("LAMPLIGHTER_SESSION", "")
+    paths = [f"{folder}/s/{session}.sock" for folder in runs(run, state)]
+    if session and not any(map(os.path.exists, paths)) and nudge(*shim.key):
+        deadline = time.monotonic() + _REMAKING_SECONDS
+        while time.monotonic() < deadline and not any(map(os.path.exists, paths)):
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _leave_session_cgroup() -> None:

@@ -11,6 +11,7 @@ import time
 
 from lamplighter.holder.files import write_file
 from lamplighter.holder.pane import part
+from lamplighter.holder.repair import make_room
 from lamplighter.holder.segments import EXIT
 
 TYPE_CHECKING = False
@@ -40,7 +41,11 @@ def bury(shim: Shim) -> bool:
     if not shim.dying.written:
         shim.log.append(EXIT, 0, json.dumps({"exit": shim.exit}).encode(), document["ended_at"])
         shim.dying.written = True
-    if not write_file(f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()):
+    if not _write(shim, document) and not shim.recorded:
+        if shim.unwritten is None:
+            # What cannot be written can still be said: whoever hears it writes it down, and tells us.
+            shim.unwritten = document
+            shim.announce({"event": "unwritten", "document": document})
         shim.dying.try_later()
         return False
     shim.log.close()
@@ -56,6 +61,15 @@ def bury(shim: Shim) -> bool:
     shim.audience.tell(ended)
     shim.audience.linger()
     return True
+
+
+def _write(shim: Shim, document: dict[str, Any]) -> bool:
+    """Also when somebody took the folder away meanwhile."""
+    file, data = f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()
+    if write_file(file, data):
+        return True
+    make_room(shim.spec["folder"])
+    return write_file(file, data)
 
 
 def _usage() -> dict[str, Any]:

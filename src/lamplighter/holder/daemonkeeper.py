@@ -6,10 +6,11 @@ Standard library only. Knows nothing of what the daemon does.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
-from lamplighter.holder import identity
+from lamplighter.holder import credentials, identity, places, proc
 from lamplighter.holder.wire import Channel
 
 TYPE_CHECKING = False
@@ -26,6 +27,8 @@ class DaemonKeeper:
         self.run = run
         self.state = state
         self.pid: int | None = None
+        self.start: int | None = None
+        self.watch: int | None = None  # a pidfd, for a daemon that another keeper has started
         self.ready = False
         self.wanted = False
         self.notice: int | None = None
@@ -42,11 +45,40 @@ class DaemonKeeper:
         """Somebody needs the daemon; answered once it is ready, or with what it last said when it does not start."""
         self.wanted = True
         self.waiting.append((channel, request))
+        if self.pid is None:
+            self._adopt_living()
         if self.ready:
             self._answer(ok={"pid": self.pid})
         elif self.pid is None:
             self.failures = 0
             self._start()
+
+    def is_daemon(self, pid: int) -> bool:
+        """Whether whoever has this pid now is the daemon: the one that was started here, or one that an earlier keeper has left,
+        by the kernel's word."""
+        if self.pid is None and credentials.is_daemon(self.run, self.state, pid):
+            self._adopt(pid, proc.start_of(pid) or 0)
+        return pid == self.pid
+
+    def _adopt_living(self) -> None:
+        """A daemon may live that an earlier keeper has started, and whose socket was taken away. One of 0.1.0 cannot make
+        another: it goes, and its successor finds everything."""
+        found = credentials.find(self.run, self.state, "daemon")
+        if found is None:
+            return
+        if places.nudge(*found):
+            self._adopt(*found)
+        elif identity.connect(f"{self.run}/daemon.sock") is None:
+            proc.send_signal(*found, signal.SIGTERM)
+
+    def _adopt(self, pid: int, start: int) -> None:
+        try:
+            self.watch = os.pidfd_open(pid)
+        except OSError:
+            return
+        self.pid, self.start, self.ready, self.wanted = pid, start, True, True
+        self.started_at = time.monotonic()
+        identity.record(self.run, "daemon", pid)
 
     @property
     def hopeless(self) -> bool:
@@ -57,8 +89,13 @@ class DaemonKeeper:
         self.wanted = False
         self.start_at = None
 
-    def hear(self) -> None:
-        """The daemon says that it is ready, or its end of the pipe is closed."""
+    def hear(self, descriptor: int) -> None:
+        """The daemon says that it is ready, or its end of the pipe is closed; or one that is no child of ours is gone."""
+        if descriptor == self.watch:
+            os.close(descriptor)
+            self.watch = None
+            self.died(self.pid or 0)
+            return
         assert self.notice is not None
         said = os.read(self.notice, 64)
         if said:
@@ -92,21 +129,29 @@ class DaemonKeeper:
             self._start()
 
     def watched(self) -> list[int]:
-        return [] if self.notice is None else [self.notice]
+        return [number for number in (self.notice, self.watch) if number is not None]
 
-    descriptors = watched
+    def descriptors(self) -> list[int]:
+        """What must survive an exec."""
+        return [] if self.notice is None else [self.notice]
 
     def forget(self, channel: Channel) -> None:
         self.waiting = [(other, request) for other, request in self.waiting if other is not channel]
 
     def saved(self) -> dict[str, Any]:
-        return {"pid": self.pid, "ready": self.ready, "wanted": self.wanted, "notice": self.notice}
+        known = {"pid": self.pid, "start": self.start, "child": self.watch is None}
+        return {**known, "ready": self.ready, "wanted": self.wanted, "notice": self.notice}
 
     def restore(self, saved: dict[str, Any]) -> None:
         self.pid, self.ready, self.wanted = saved["pid"], saved["ready"], saved["wanted"]
         self.notice = saved["notice"]
         if self.notice is not None:
             os.set_inheritable(self.notice, False)
+        self.start = proc.start_of(self.pid) if self.pid else None
+        if self.pid is not None and not saved.get("child", True):
+            pid, self.pid = self.pid, None
+            self._adopt(pid, self.start or 0)
+            self.ready, self.wanted = self.pid is not None, saved["wanted"]
 
     def _start(self) -> None:
         self.started_at = time.monotonic()
@@ -132,6 +177,7 @@ class DaemonKeeper:
             for descriptor in (writer, log, nothing):
                 os.close(descriptor)
         self.notice = reader
+        self.start = proc.start_of(self.pid)
         identity.record(self.run, "daemon", self.pid)
 
     def _answer(self, **answer: Any) -> None:

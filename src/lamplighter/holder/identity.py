@@ -1,6 +1,5 @@
-"""Which processes are the keeper and the daemon, written down by pid and start time; and how a keeper is started.
-
-Standard library only. The holders' doors are open to these two alone.
+"""How a keeper is started; and which processes are keeper and daemon, written down beside the sockets by pid and start time, for
+shims of 0.1.0, which go by that. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,12 +10,16 @@ import os
 import signal
 import socket
 import sys
+import time
 
 from lamplighter.holder import proc
+from lamplighter.holder.credentials import find, is_inside, is_keeper, lock_path
 from lamplighter.holder.files import write_file
-from lamplighter.holder.wire import pack_json
+from lamplighter.holder.places import catches, listen_in, make_folder, nudge, runs
+from lamplighter.holder.wire import pack_json, peer_of
 
 OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
+_PAUSE_SECONDS = 0.01
 
 
 def record(run: str, role: str, pid: int) -> None:
@@ -34,12 +37,6 @@ def recorded(run: str, role: str) -> tuple[int, int] | None:
         return None
 
 
-def is_ours(run: str, pid: int) -> bool:
-    """Whether whatever has this pid now is the keeper or the daemon."""
-    start = proc.start_of(pid)
-    return start is not None and (pid, start) in (recorded(run, "keeper"), recorded(run, "daemon"))
-
-
 def spawn_keeper(run: str, state: str) -> int | None:
     """Start a keeper in its own session with a clean environment; its pid. The caller is its parent. None when there is one.
 
@@ -47,13 +44,19 @@ def spawn_keeper(run: str, state: str) -> int | None:
     here, before the socket is touched, and handed over with it: so a second starter never takes a keeper's socket away, and
     whoever connects is heard as soon as the keeper is up.
     """
-    lock = os.open(f"{run}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+    lock = take_lock(lock_path(state, "keeper"))
+    if lock is None:
         return None
-    listener = listen(f"{run}/keeper.sock")
+    try:
+        make_folder(run)
+        older = take_lock(f"{run}/keeper.lock")  # of 0.1.0, which has no other
+        if older is None:
+            os.close(lock)
+            return None
+        os.close(older)
+    except OSError:
+        pass  # without that folder there is no keeper that has it locked
+    listener, _ = listen_in(run, state, "keeper.sock")
     log = os.open(f"{state}/keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     # Far from the numbers that they get: a duplicate onto itself would stay close-on-exec.
@@ -79,11 +82,77 @@ def default_signals() -> list[int]:
     return [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
-def pass_eof_on(run: str, session: str) -> None:
+def take_lock(path: str) -> int | None:
+    """A descriptor that has this file locked, as long as it is open; None when somebody else has it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def is_locked_by(lock: int, path: str) -> bool:
+    """Whether what this descriptor has locked is still the file at the path."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(path))
+    except OSError:
+        return False
+
+
+def pass_eof_on(run: str, state: str, session: str) -> None:
     """From a shim: the keeper holds a duplicate of the input's end, and the command sees the end when that is closed too."""
-    with socket.socket(socket.AF_UNIX) as sock, contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        sock = connect_keeper(run, state)
+        if sock is None:
+            keeper = find(run, state, "keeper")
+            sock = connect_keeper(run, state, 1.0) if keeper is not None and nudge(*keeper) else None
+        if sock is not None:
+            _tell_eof(sock, session)
+
+
+def connect_keeper(run: str, state: str, seconds: float = 0.0) -> socket.socket | None:
+    """A connection to the keeper of this store, wherever it listens; None when there is none within this time. Whoever else
+    listens in its place is not spoken to."""
+    deadline = time.monotonic() + seconds
+    while True:
+        for folder in runs(run, state):
+            sock = connect(f"{folder}/keeper.sock")
+            if sock is not None:
+                if _is_believed(run, state, peer_of(sock)[0]):
+                    return sock
+                sock.close()
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _is_believed(run: str, state: str, pid: int) -> bool:
+    """Whether whoever listens is the keeper."""
+    if is_keeper(run, state, pid):
+        return True
+    known = find(run, state, "keeper")
+    if known is not None and catches(known[0]):
+        return False
+    # One that begins just now listens on what its starter has opened, and one of 0.1.0 always does.
+    return proc.start_of(pid) is None or not is_inside(run, state, pid)
+
+
+def connect(path: str) -> socket.socket | None:
+    """A connection to a socket of ours, or None when nobody listens there."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        return None
+    return sock
+
+
+def _tell_eof(sock: socket.socket, session: str) -> None:
+    with sock:
         sock.settimeout(1.0)
-        sock.connect(f"{run}/keeper.sock")
         sock.sendall(pack_json({"op": "eof", "session": session, "n": 1}))
         while sock.recv(4096):
             pass
@@ -92,17 +161,6 @@ def pass_eof_on(run: str, session: str) -> None:
 def keeper_command() -> list[str]:
     """How a keeper of this code is started: isolated and without `site`, so that it is small."""
     return [sys.executable, "-I", "-S", f"{os.path.dirname(os.path.abspath(__file__))}/start.py"]
-
-
-def listen(path: str) -> socket.socket:
-    """A unix socket at this path, the user's alone, in place of whatever was there."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    sock.bind(path)
-    os.chmod(path, 0o600)
-    sock.listen(512)
-    return sock
 
 
 def clean_environment() -> dict[str, str]:

@@ -17,7 +17,7 @@ import socket
 import sys
 import zlib
 
-from lamplighter.holder import cgroup, identity
+from lamplighter.holder import cgroup, credentials, identity, places, proc, repair
 from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.nursery import Held, Nursery
@@ -51,6 +51,8 @@ class Keeper:
         self.channels: list[Channel] = []
         self.peers: dict[Channel, int] = {}
         self.listener = socket.socket(fileno=listener)
+        self.path = str(self.listener.getsockname()).removesuffix("~")
+        self.inode = places.inode(self.path)
         self.wake = wake_pipe()
         self.leaving = False
         if saved is not None:
@@ -76,12 +78,13 @@ class Keeper:
 
     def _handle(self, descriptor: int, event: int) -> None:
         if descriptor == self.wake:
-            drain(self.wake)
+            if places.REMAKE in drain(self.wake):
+                self.repair()
             self._reap()
         elif descriptor == self.listener.fileno():
             self._accept()
         elif descriptor in self.daemon.watched():
-            self.daemon.hear()
+            self.daemon.hear(descriptor)
         elif descriptor in self.nursery.watched():
             lost = self.nursery.vanished(descriptor)
             if lost:
@@ -140,7 +143,7 @@ class Keeper:
     def _obey(self, channel: Channel, request: dict[str, Any]) -> None:
         operation = str(request.get("op"))
         peer = self.peers.get(channel, 0)
-        channel.trusted = channel.trusted or identity.is_ours(self.run, peer)
+        channel.trusted = channel.trusted or self.daemon.is_daemon(peer)
         trusted = channel.trusted or channel in self.nursery.shim_channels()
         if operation == "eof":
             held = self.nursery.held.get(str(request.get("session")))
@@ -226,6 +229,33 @@ class Keeper:
         self.leaving = True
         self._answer(channel, request, ok={})
 
+    def _do_repair(self, channel: Channel, request: dict[str, Any]) -> None:
+        """Sockets or folders were taken away: what was made again."""
+        self._answer(channel, request, ok={"remade": self.repair()})
+
+    def repair(self) -> list[str]:
+        """Make again what somebody took away: the folders, its socket, its lock and records, and the shims' sockets."""
+        remade = repair.remake_records(self.run, self.daemon.pid)
+        if self.inode is None or places.inode(self.path) != self.inode:
+            listener, self.path = places.listen_in(self.run, self.state, "keeper.sock")
+            self.inode = places.inode(self.path)
+            self.listener.close()
+            self.listener = listener
+            self.listener.setblocking(False)
+            places.record(os.path.dirname(self.path), self.state, "keeper", os.getpid())
+            remade.append(self.path)
+        if not identity.is_locked_by(self.lock, credentials.lock_path(self.state, "keeper")):
+            lock = identity.take_lock(credentials.lock_path(self.state, "keeper"))
+            if lock is not None:
+                os.close(self.lock)
+                self.lock = lock
+                remade.append("the keeper's lock")
+        for held in self.nursery.held.values():
+            start = proc.start_of(held.shim)
+            if start is not None and not os.path.exists(held.spec["socket"]):
+                places.nudge(held.shim, start)
+        return remade
+
     def _do_upgrade(self, channel: Channel, request: dict[str, Any]) -> None:
         """Become a newer keeper in place: descriptors, children and the subreaper flag survive an exec."""
         self._answer(channel, request, ok={})
@@ -248,6 +278,7 @@ class Keeper:
         ):
             os.set_inheritable(descriptor, True)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.limit[1], self.limit[1]))
+        signal.signal(places.REMAKE, signal.SIG_IGN)  # what is ignored stays so until the new one listens for it
         command = [*request["command"], self.run, self.state, "saved", str(memory)]
         os.execve(command[0], command, request["environment"])
 
@@ -302,7 +333,7 @@ class Keeper:
             if held.channel is not None:
                 self.channels.append(held.channel)
         for channel, pid in list(self.peers.items()):
-            if identity.is_ours(self.run, pid):
+            if channel.trusted or self.daemon.is_daemon(pid):
                 for held, child in zip(lost, children, strict=True):
                     channel.send_json({"event": "lost", "session": held.session, "child": child})
 
@@ -332,6 +363,13 @@ def main() -> None:
     listener, lock = (saved["listener"], saved["lock"]) if saved else map(int, descriptors)
     os.set_inheritable(listener, False)
     os.set_inheritable(lock, False)
+    # Whoever connects is told by the kernel who has listened last: the keeper itself, and not whoever started it.
+    socket.socket(fileno=os.dup(listener)).listen(512)
+    if not identity.is_locked_by(
+        lock, credentials.lock_path(state, "keeper")
+    ):  # an older keeper's, which became this one
+        newer = identity.take_lock(credentials.lock_path(state, "keeper"))
+        lock = lock if newer is None else newer
     os.chdir("/")
     os.umask(0o077)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
@@ -340,14 +378,16 @@ def main() -> None:
     set_name("lamp-keeper")
     listen_for_children()
     rehearse(run)
-    identity.record(run, "keeper", os.getpid())
     keeper = Keeper(run, state, lock, listener, saved)
+    repair.remake_records(run, keeper.daemon.pid)
+    places.record(os.path.dirname(keeper.path), state, "keeper", os.getpid())
     gc.collect()
     gc.freeze()
     gc.disable()
     keeper.serve()
     with contextlib.suppress(OSError):
-        os.unlink(f"{run}/keeper.sock")
+        os.unlink(keeper.path)
+    places.forget(state, "keeper")
     if keeper.cgroup is not None:
         from lamplighter.holder.memory import remove_base  # most keepers never need it before
 

@@ -112,6 +112,17 @@ class LogWriter:
         self.offset += count
         self._why = why
 
+    def begin_again(self) -> bool:
+        """Begin a segment when the file of this one was taken away; whether it was. What was in it is lost."""
+        if self._fd < 0 or self._current is None or os.path.exists(os.path.join(self._folder, self._current.name)):
+            return False
+        os.close(self._fd)
+        self._fd = -1
+        self._current = None
+        self._written = 0
+        self._size_due = self._size is not None
+        return True
+
     def close(self, now: float = 0.0) -> None:
         """Say what is still to be said of losses, if the disk lets us, and close."""
         if self._fd < 0:

@@ -11,10 +11,12 @@ import os
 import socket
 import time
 
-from lamplighter.holder import identity, proc
+from lamplighter.holder import proc
 from lamplighter.holder.birth import Birth, BirthError, set_size
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.files import read_json, write_file
+from lamplighter.holder.places import listen_in
+from lamplighter.holder.repair import make_room
 from lamplighter.holder.shim import Shim
 from lamplighter.holder.template import Template, become
 from lamplighter.holder.tree import Tree
@@ -84,7 +86,7 @@ class Nursery:
         fcntl.flock(
             born, fcntl.LOCK_EX
         )  # by whoever has it open, until it is written: nobody else can tell a birth under way
-        listener = identity.listen(spec["socket"])
+        listener, spec["socket"] = listen_in(spec["run"], spec["state"], f"s/{spec['session']}.sock")
         ours, theirs = hold_pane(pane) if pane else open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
         given = [born, listener.fileno(), shim_end.fileno(), *ours.values(), *dict.fromkeys(theirs)]
@@ -133,7 +135,7 @@ class Nursery:
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
         hello = shim.hello()
-        os.write(born, _birth(hello["shim"], main, 0))
+        os.write(born, shim.birth())
         os.close(born)
         daemon.send_json({**hello, "event": "started"})
         shim.controllers.append(daemon)
@@ -168,7 +170,7 @@ class Nursery:
         if held.channel is not None:
             held.channel.close()
         ours, theirs = socket.socketpair()
-        listener = identity.listen(held.spec["socket"])
+        listener, held.spec["socket"] = listen_in(held.spec["run"], held.spec["state"], f"s/{held.session}.sock")
         pid = os.fork()
         if pid == 0:
             kept = [*held.streams.values(), theirs.fileno(), listener.fileno()]
@@ -180,6 +182,7 @@ class Nursery:
 
     def _be_substitute(self, held: Held, roots: set[tuple[int, int]], listener: socket.socket, keeper: Channel) -> int:
         spec: dict[str, Any] = {**held.spec, "bound": False}
+        make_room(spec["folder"])
         folder = f"{self.cgroup}/{spec['session']}" if self.cgroup else None
         cgroup = Cgroup(folder) if folder and os.path.isdir(folder) else None
         tree = Tree(spec["session"], cgroup, _terminal_number(held.streams))
@@ -187,7 +190,8 @@ class Nursery:
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         shim = Shim(spec, dict(held.streams), listener, tree, held.main, keeper)
         shim.limit_memory(self._limit_memory(spec, cgroup))
-        write_file(f"{spec['folder']}/birth.json", _birth(shim.hello()["shim"], held.main, held.lost))
+        shim.lost = held.lost
+        write_file(f"{spec['folder']}/birth.json", shim.birth())
         if held.main[0] in self.recent:
             shim.exit = dict(proc.exit_of(self.recent[held.main[0]]))
         elif not proc.is_alive(*held.main):
@@ -268,11 +272,6 @@ class Nursery:
 def from_descriptor(descriptor: int) -> socket.socket:
     """A socket of ours that came as a number; nothing has to be found out about it."""
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
-
-
-def _birth(shim: list[int], main: tuple[int, int], lost: int) -> bytes:
-    """Who holds the session and what its command is, for whoever looks for it after a crash."""
-    return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*shim, *main, lost)
 
 
 def open_streams(spec: dict[str, Any]) -> tuple[dict[str, int], tuple[int, int, int]]:

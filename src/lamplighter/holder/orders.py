@@ -9,6 +9,7 @@ import os
 
 from lamplighter.holder import identity, proc
 from lamplighter.holder.pane import measure
+from lamplighter.holder.repair import repair
 from lamplighter.holder.segments import INPUT as NOTED_INPUT
 from lamplighter.holder.segments import blocks, segments
 from lamplighter.holder.wire import INPUT, JSON, Channel, WireError, parse_json
@@ -138,6 +139,16 @@ class Orders:
         names = list(self.shim.streams.open)
         copies = [os.dup(self.shim.streams.open[name]) for name in names]
         channel.send_json({"n": request["n"], "ok": {"names": names}}, copies)
+
+    def _do_repair(self, _: Channel, __: dict[str, Any]) -> dict[str, Any]:
+        """Its folder, files or socket were taken away: what was made again."""
+        return {"remade": repair(self.shim)}
+
+    def _do_recorded(self, _: Channel, __: dict[str, Any]) -> dict[str, Any]:
+        """The daemon has its end from its word, as no file could be written."""
+        self.shim.recorded = True
+        self.shim.dying.next_look = 0.0
+        return {}
 
     def _do_keeper(self, _: Channel, __: dict[str, Any]) -> dict[str, Any]:
         """Start a keeper for somebody inside the session: it becomes this shim's child, but no part of the session."""

@@ -9,7 +9,7 @@ import shutil
 import signal
 import socket
 
-from lamplighter.holder import identity, proc
+from lamplighter.holder import places, proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.files import write_file
 from lamplighter.holder.nursery import from_descriptor, open_streams
@@ -43,7 +43,7 @@ def _play(folder: str, run: str, driver: str) -> None:
     spec = json.loads(json.dumps(spec))
     ours, theirs = open_streams(spec)
     near, far = socket.socketpair()
-    listener = identity.listen(spec["socket"])
+    listener = places.listen(spec["socket"])
     cgroup = Cgroup.make(f"{folder}/cgroup")  # a plain folder here: the same calls
     if cgroup is not None:
         os.close(cgroup.open())

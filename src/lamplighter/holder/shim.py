@@ -16,7 +16,7 @@ import struct
 import time
 from collections import deque
 
-from lamplighter.holder import identity, pane, proc
+from lamplighter.holder import credentials, identity, pane, places, proc
 from lamplighter.holder.audience import Audience, Listener
 from lamplighter.holder.burial import bury
 from lamplighter.holder.dying import Dying
@@ -24,6 +24,7 @@ from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.log import LogWriter
 from lamplighter.holder.meter import Meter
 from lamplighter.holder.orders import Orders
+from lamplighter.holder.repair import repair
 from lamplighter.holder.segments import INPUT, RESIZE
 from lamplighter.holder.streams import Streams
 from lamplighter.holder.tree import Tree
@@ -59,6 +60,10 @@ class Shim:
         self.spec = spec
         self.streams = Streams(streams)
         self.listener = listener
+        self.inode = places.inode(spec["socket"])
+        self.lost = 0  # how many shims of this session went before this one
+        self.unwritten: dict[str, Any] | None = None  # its end, as long as that is not on the disk
+        self.recorded = False
         self.tree = tree
         self.main = main
         self.keeper = keeper  # only when this shim took over from a lost one
@@ -169,7 +174,8 @@ class Shim:
 
     def _handle(self, descriptor: int, event: int) -> None:
         if descriptor == self.wake:
-            drain(self.wake)
+            if places.REMAKE in drain(self.wake):
+                repair(self)
         elif descriptor == self.listener.fileno():
             self._accept()
         elif descriptor == self.main_watch:
@@ -274,7 +280,7 @@ class Shim:
         def close(taken: bool) -> None:
             if taken:
                 self.streams.close("stdin")
-                identity.pass_eof_on(self.spec["run"], self.spec["session"])
+                identity.pass_eof_on(self.spec["run"], self.spec["state"], self.spec["session"])
             done(taken)
 
         if "stdin" in self.streams.open:
@@ -397,7 +403,7 @@ class Shim:
         # Doors too: only the daemon and the keeper are let in. Anybody may ask for a keeper when there is none.
         pid, uid = peer_of(sock)
         channel = Channel(sock)
-        if uid not in (0, os.getuid()) or not identity.is_ours(self.spec["run"], pid):
+        if uid not in (0, os.getuid()) or not credentials.is_ours(self.spec["run"], self.spec["state"], pid):
             channel.restricted = True
             channel.send_json({"event": "restricted"})
         else:
@@ -419,7 +425,13 @@ class Shim:
             "attached": self.audience.people,
             "why": self.dying.why,
             "certificate": self.tree.certificate(self.guarantee()) if self.dying.phase == "survivors" else None,
+            "unwritten": self.unwritten,
         }
+
+    def birth(self) -> bytes:
+        """Who holds the session and what its command is, for whoever looks for it after a crash."""
+        shim = (os.getpid(), proc.start_of(os.getpid()) or 0)
+        return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*shim, *self.main, self.lost)
 
     def _handle_controller(self, channel: Channel, event: int) -> None:
         if event & select.POLLOUT and not channel.flush():

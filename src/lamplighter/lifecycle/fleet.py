@@ -53,6 +53,8 @@ class Lamp:
     below: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # what looks have seen under its holder
     panes: set[str] = field(default_factory=set[str])  # in tmux, of one without a holder
     seen: Reading | None = None  # in place of a meter
+    without_repair: bool = False  # its shim does not know how to make its files again
+    unreachable: bool = False  # its shim lives, and nobody can speak to it
     turn_over: float | None = None  # when its agent last said through a hook that its turn was over
     last_words: str = ""  # and what it had answered
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

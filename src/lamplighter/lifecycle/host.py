@@ -19,16 +19,18 @@ from lamplighter.errors import LampError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.lifecycle.upkeep import Upkeep
 from lamplighter.store import sessions
 
 _LOW_DISK = 500 << 20
 
 
 class Host:
-    def __init__(self, fleet: Fleet, keeping: Keeping, undertaker: Undertaker) -> None:
+    def __init__(self, fleet: Fleet, keeping: Keeping, undertaker: Undertaker, upkeep: Upkeep) -> None:
         self.fleet = fleet
         self.keeping = keeping
         self.undertaker = undertaker
+        self.upkeep = upkeep
         self.since = fleet.clock.now()
         self.going = asyncio.Event()
         self.http_url: str | None = None  # both told by the HTTP door
@@ -116,7 +118,8 @@ class Host:
 
     def _folders(self) -> dict[str, Any]:
         home = self.fleet.settings.home
-        loose = [folder for folder in (home.state, home.run) if os.stat(folder).st_mode & 0o077]
+        there = [folder for folder in (home.state, home.run) if os.path.isdir(folder)]
+        loose = [folder for folder in there if os.stat(folder).st_mode & 0o077]
         if loose:
             return _check("permissions", "bad", f"others can enter {', '.join(loose)}", f"chmod 700 {' '.join(loose)}")
         return _check("permissions", "ok", "sockets and logs are yours alone")
@@ -127,12 +130,28 @@ class Host:
         if lost:
             mend = "end them when you can; a kill of them is best_effort"
             checks.append(_check("holders", "note", f"the first holder of {', '.join(lost[:5])} was lost", mend))
+        checks.append(self._sockets())
         left = [lamp.session.name for lamp in self.fleet.lamps.values() if lamp.phase == "survivors"]
         if left:
             checks.append(
                 _check("survivors", "bad", f"{', '.join(left[:5])} did not die", "lamp show names what is left and why")
             )
         return checks
+
+    def _sockets(self) -> dict[str, Any]:
+        """What somebody took away from under us: made again, or still missing."""
+        missing, remade = self.upkeep.missing, self.upkeep.remade
+        lost = [lamp.session.name for lamp in self.fleet.lamps.values() if lamp.unreachable]
+        if missing:
+            return _check("sockets", "bad", f"cannot be made again: {', '.join(missing)}", "make the folder writable")
+        if lost:
+            mend = "its holder is of an older version and has lost its socket: it goes on, and lamp kill ends it by its processes"
+            return _check("sockets", "note", f"cannot be reached: {', '.join(lost[:5])}", mend)
+        if remade:
+            found = f"taken away and made again: {', '.join(dict.fromkeys(remade[-5:]))}"
+            mend = "exclude the folder from whatever cleans up there; `loginctl enable-linger` keeps XDG_RUNTIME_DIR"
+            return _check("sockets", "note", found, mend)
+        return _check("sockets", "ok", f"all are there, in {self.fleet.settings.home.run}")
 
     async def _store(self) -> list[dict[str, Any]]:
         found = await self.fleet.store.read(lambda db: db.execute("PRAGMA quick_check(1)").fetchone()[0])

@@ -81,6 +81,11 @@ class Keeping:
         self._closing = True
         await (await self.line()).ask("down")
 
+    async def repair(self) -> list[str]:
+        """Have it make again what was taken away; what that was."""
+        answer, _ = await (await self.line()).ask("repair")
+        return answer["remade"]
+
     def close(self) -> None:
         self._closing = True
         if self._line is not None:
@@ -100,7 +105,7 @@ class Keeping:
         hello = await self._greeting
         self.pid, self.cgroup, self.reaper = hello["pid"], hello["cgroup"], hello.get("reaper", 1)
         self.process = (hello["pid"], proc.start_of(hello["pid"]) or 0)
-        identity.record(self.home.run, "daemon", os.getpid())
+        identity.record(self.home.run, "daemon", os.getpid())  # for shims of 0.1.0, which go by it
         if hello["code"] != code_version():
             return await self._upgrade(line)
         return line
@@ -110,8 +115,13 @@ class Keeping:
         log.info("the keeper runs other code; it is upgraded in place")
         await line.ask("upgrade", command=identity.keeper_command(), environment=identity.clean_environment())
         line.close()
-        sock = boot.connect(self.home.keeper_socket)
-        assert sock is not None, "the keeper's socket survives its upgrade"
+        sock = await asyncio.to_thread(boot.reach_keeper, self.home.run, self.home.state)
+        if sock is None:
+            raise UnavailableError(
+                Code.HOLDER_UNREACHABLE,
+                "the keeper did not come back from its upgrade",
+                f"see {self.home.state}/keeper.log",
+            )
         self._greeting = asyncio.get_running_loop().create_future()
         line = Line(sock, "the keeper", self._heard, self._broken)
         await self._greeting

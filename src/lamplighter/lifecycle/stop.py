@@ -293,7 +293,7 @@ class Undertaker:
             )
             await lamp.helped
 
-    async def lose(self, session: Session, why: str) -> None:
+    async def lose(self, session: Session, why: str, more: set[tuple[int, int]] = frozenset()) -> None:  # type: ignore[assignment]
         """Nobody holds it any more. What can still be traced of it is ended; the record says what is known."""
         lamp = self.fleet.lamps.get(session.id)
         if lamp is None or lamp.ended.is_set():
@@ -301,7 +301,7 @@ class Undertaker:
         intent = lamp.session.intent
         if session.boot == proc.boot_id():
             roots = {(process.pid, process.start) for process in (session.main,) if process is not None}
-            certificate = await self._kill_known(lamp, roots)
+            certificate = await self._kill_known(lamp, roots | more)
             certificate = await self.last_look.clear(lamp.session, certificate, asked=True)
         else:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)

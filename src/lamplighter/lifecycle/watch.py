@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,7 +20,7 @@ from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Process, Session
 from lamplighter.domain.states import State
 from lamplighter.errors import LampError
-from lamplighter.holder import boot, proc
+from lamplighter.holder import boot, places, proc
 from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -34,6 +36,10 @@ from lamplighter.line import Line, RefusedError
 log = logging.getLogger(__name__)
 _TAKEOVER_SECONDS = 10.0
 _HELP_SECONDS = 10.0
+_SOCKET_SECONDS = 0.02
+_LEAVING_SECONDS = 2.0
+_AGAIN_SECONDS = 0.2
+_UNREACHABLE_SECONDS = 10.0
 
 
 class Watch:
@@ -107,6 +113,9 @@ class Watch:
         shim = Process(*hello["shim"])
         if hello["adopted"] and lamp.session.shim != shim:
             await self._holder_lost(lamp, shim, Process(*hello["main"]))
+        if hello.get("unwritten"):
+            await self._take_word(lamp, hello["unwritten"])
+            return
         if hello["why"] and lamp.session.state is State.RUNNING:
             await self._abandoned(lamp, hello["why"])
         lamp.notify()
@@ -176,6 +185,27 @@ class Watch:
         intent = Intent(DAEMON.name, why, How.TERMINATED, self.fleet.settings.grace, self.fleet.clock.now())
         await self.fleet.change(lamp.session.id, DAEMON, "end", lambda session: session.to_end(intent), reason=why)
 
+    def _on_unwritten(self, lamp: Lamp, event: dict[str, Any]) -> None:
+        self.tasks.begin(self._take_word(lamp, event["document"]), f"end of {lamp.session.id}")
+
+    async def _take_word(self, lamp: Lamp, document: dict[str, Any]) -> None:
+        """It has ended, and its shim cannot write that down: what it says counts as much, and then it may go."""
+        line = lamp.line
+        if lamp.session.state is State.STARTING:
+            await self._confirm_from_file(lamp)
+        await self.undertaker.bury(lamp.session, document)
+        if line is not None and line.alive:
+            line.tell("recorded")
+
+    def _on_restricted(self, lamp: Lamp, _: dict[str, Any]) -> None:
+        """A shim that does not know us for the daemon (yet): our lock was taken away, and is made again."""
+        self.tasks.begin(self._try_again(lamp), f"find {lamp.session.id}")
+
+    async def _try_again(self, lamp: Lamp) -> None:
+        await asyncio.sleep(_AGAIN_SECONDS)
+        if lamp.line is not None:
+            lamp.line.close()
+
     def _on_ended(self, lamp: Lamp, _: dict[str, Any]) -> None:
         self.tasks.begin(self._find(lamp.session.id), f"end of {lamp.session.id}")
 
@@ -193,7 +223,7 @@ class Watch:
     # -- finding
 
     async def _find(self, session: str) -> None:
-        """By its exit file, its socket, or the keeper, in this order; else it is lost."""
+        """By its exit file, its socket, the keeper, or its shim's process, in this order; else it is lost."""
         if session in self._finding:
             return
         self._finding.add(session)
@@ -219,8 +249,9 @@ class Watch:
             return True
         if lamp.line is not None and lamp.line.alive:
             return True
-        sock = boot.connect(self.fleet.settings.home.shim_socket(session.id))
+        sock = self._connect(session.id)
         if sock is not None:
+            lamp.unreachable = False
             self.adopt(session.id, sock)
             return True
         birth = read_json(f"{folder}/birth.json")
@@ -228,6 +259,11 @@ class Watch:
             await self._resume(session)
             return True
         return await self._ask_keeper(lamp, birth)
+
+    def _connect(self, session: str) -> socket.socket | None:
+        home = self.fleet.settings.home
+        found = (boot.connect(f"{run}/s/{session}.sock") for run in places.runs(home.run, home.state))
+        return next((sock for sock in found if sock is not None), None)
 
     async def _confirm_from_file(self, lamp: Lamp) -> None:
         birth = read_json(f"{self.fleet.folder(lamp.session.id)}/birth.json") or {}
@@ -250,20 +286,67 @@ class Watch:
         except (LampError, RefusedError) as error:
             log.error("the keeper cannot be asked for %s: %s", lamp.session.id, error)
             held = None
-        shim = (birth or {}).get("shim")
+        known = lamp.session.shim
+        shim = (birth or {}).get("shim") or ([known.pid, known.start] if known else None)
+        if held is not None and (held["shim"] != shim or held["given_up"]):
+            return await self._give_up_or_retry(lamp, held)
+        if shim and proc.is_alive(*shim):
+            return await self._wait_for_socket(lamp, (shim[0], shim[1]), held is not None)
         if held is not None:
-            if held["shim"] != shim or held["given_up"]:
-                return await self._give_up_or_retry(lamp, held)
             try:
                 await asyncio.wait_for(event.wait(), _TAKEOVER_SECONDS)
             except TimeoutError:
                 return await self._lose(lamp)
             return False
-        if shim and proc.is_alive(*shim):
-            # Not held, alive, and not listening: it is between its last act and its exit, or its socket was taken away.
-            gone = await asyncio.to_thread(proc.wait_for_exit, shim[0], 5.0)
-            return False if gone else await self._lose(lamp)
         return await self._lose(lamp)
+
+    async def _wait_for_socket(self, lamp: Lamp, shim: tuple[int, int], held: bool) -> bool:
+        """Its shim lives and does not listen: it is between its last act and its exit, or its socket was taken away, and then it
+        makes another. One of 0.1.0 does not know how: where the keeper has duplicates, another shim takes its place; where not,
+        it stays as it is."""
+        if places.nudge(*shim):
+            await asyncio.sleep(_SOCKET_SECONDS)
+            return False
+        if await asyncio.to_thread(proc.wait_for_exit, shim[0], _LEAVING_SECONDS):
+            return False
+        if places.catches(shim[0]) or self._connectable(lamp.session.id):
+            return False
+        if held:
+            log.warning("%s: its shim cannot be reached any more; another takes its place", lamp.session.id)
+            await asyncio.to_thread(proc.send_signal, *shim, signal.SIGKILL)
+            return False
+        if not lamp.unreachable:
+            log.warning("%s: its shim cannot be reached any more; the session goes on", lamp.session.id)
+            lamp.unreachable, lamp.guarantee = True, "best_effort"
+            if lamp.session.state is State.STARTING:
+                await self._confirm_from_file(lamp)
+                lamp.guarantee = "best_effort"
+        if lamp.session.state is State.ENDING:
+            await self._end_unreachable(lamp, shim)
+            return True
+        self.tasks.begin(self._look_again(lamp), f"find {lamp.session.id}")
+        return True
+
+    def _connectable(self, session: str) -> bool:
+        sock = self._connect(session)
+        if sock is not None:
+            sock.close()
+        return sock is not None
+
+    async def _look_again(self, lamp: Lamp) -> None:
+        """When somebody wants it ended, or after a while."""
+        deadline = time.monotonic() + _UNREACHABLE_SECONDS
+        while lamp.session.state is not State.ENDING and time.monotonic() < deadline:
+            await until(lamp.changed, deadline - time.monotonic())
+        await self._find(lamp.session.id)
+
+    async def _end_unreachable(self, lamp: Lamp, shim: tuple[int, int]) -> None:
+        """Nobody can ask its shim: that goes first, and then all that was below it."""
+        below = await asyncio.to_thread(lambda: proc.descendants(proc.scan(), {shim[0]}))
+        await asyncio.to_thread(proc.send_signal, *shim, signal.SIGKILL)
+        await asyncio.to_thread(proc.wait_for_exit, shim[0], _LEAVING_SECONDS)
+        roots = {stat.key for stat in below.values()}
+        await self.undertaker.lose(lamp.session, "its holder could not be reached", roots)
 
     async def _give_up_or_retry(self, lamp: Lamp, held: dict[str, Any]) -> bool:
         if held["given_up"]:

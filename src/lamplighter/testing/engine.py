@@ -27,7 +27,8 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
-_OWN = ("run", "sessions", "daemon.log", "keeper.log", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal")
+_ROLES = tuple(f"{role}.{kind}" for role in ("daemon", "keeper") for kind in ("log", "lock", "json"))
+_OWN = ("run", "sessions", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal", "start.lock", *_ROLES)
 
 
 class Engine:
@@ -54,13 +55,13 @@ class Engine:
     # -- calls
 
     def connect(self) -> socket.socket:
-        found = boot.try_connect(self.home.run)
+        found = boot.try_connect(self.home.run, self.home.state)
         if found is not None:
             return found
         # A process with threads should not fork, and its environment is not one thread's: there the command does it.
         if threading.active_count() > 1:
             said = self.cli("up")
-            found = boot.try_connect(self.home.run)
+            found = boot.try_connect(self.home.run, self.home.state)
             if found is None:
                 raise ConnectionError(said.stderr)
             return found

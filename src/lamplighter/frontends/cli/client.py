@@ -101,7 +101,7 @@ class Client:
     def _connect(self, *, retry: bool) -> socket.socket:
         from lamplighter.holder.boot import BootError, connect_daemon, try_connect
 
-        found = try_connect(self.home.run)
+        found = try_connect(self.home.run, self.home.state)
         if found is not None:
             return found
         if not self.start:

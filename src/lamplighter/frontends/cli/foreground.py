@@ -71,12 +71,13 @@ def _stop(home: Home) -> None:
 
 def is_wanted(home: Home) -> bool:
     """Whether a daemon that is gone is to come back. A keeper says in its first words whether it was told that it is not; one
-    that left in good order has taken its socket away; one that was killed has not, and that is a crash like any other."""
-    from lamplighter.holder.boot import connect
+    that left in good order has taken its record away; one that was killed has not, and that is a crash like any other."""
+    from lamplighter.holder.boot import living_keeper
+    from lamplighter.holder.places import recorded
 
-    sock = connect(home.keeper_socket)
+    sock = living_keeper(home.run, home.state)
     if sock is None:
-        return os.path.exists(home.keeper_socket)
+        return recorded(home.state, "keeper") is not None or os.path.exists(home.keeper_socket)
     return not _first_words(sock).get("leaving", False)
 
 

@@ -103,6 +103,12 @@ def _connect(event: str, until: float) -> _socket.socket | None:
         return connection
     except OSError:
         connection.close()
+    if os.path.exists(f"{state}/daemon.json"):  # it may live, and its socket have been taken away
+        from lamplighter.holder.boot import try_connect
+
+        found = try_connect(run, state)
+        if found is not None:
+            return found
     if event != "start":
         return None  # nobody is there to hear it, and nobody would want to have been started for it
     return _started(run, state, until)

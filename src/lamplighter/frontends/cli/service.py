@@ -78,7 +78,7 @@ def _tell(output: Output, result: dict[str, Any], words: str) -> None:
 def is_running(home: Home) -> bool:
     from lamplighter.holder.boot import try_connect
 
-    found = try_connect(home.run)
+    found = try_connect(home.run, home.state)
     if found is not None:
         found.close()
     return found is not None
@@ -86,10 +86,23 @@ def is_running(home: Home) -> bool:
 
 def _may_have_sessions(home: Home) -> bool:
     """Without a daemon, `down --all` must not look as if it had ended what runs: then one is started to end it."""
-    try:
-        return bool(os.listdir(f"{home.run}/s"))
-    except OSError:
-        return False
+    from lamplighter.holder.places import runs
+
+    for run in runs(home.run, home.state):
+        try:
+            if os.listdir(f"{run}/s"):
+                return True
+        except OSError:
+            continue
+    return _has_shims(home)
+
+
+def _has_shims(home: Home) -> bool:
+    """Whether a shim of this home lives, whose socket was taken away."""
+    from lamplighter.holder import proc
+
+    found = (stat for stat in proc.scan().values() if stat.name == b"lamp-shim")
+    return any(home.state in proc.words_of(stat.pid) for stat in found)
 
 
 def _declined(home: Home, output: Output) -> int | None:

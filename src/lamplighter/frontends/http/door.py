@@ -50,8 +50,16 @@ class HttpDoor:
             return
         port = self.listener.getsockname()[1]
         self.app.host.http_url, self.app.host.http_problem = f"http://{HOST}:{port}", ""
-        found = {"url": self.app.host.http_url, "port": port, "pid": os.getpid()}
-        write_file(self.app.settings.home.http_file, json.dumps(found).encode())
+        self.announce()
+
+    def announce(self) -> list[str]:
+        """Say where the door is; what had to be written again."""
+        url, path = self.app.host.http_url, self.app.settings.home.http_file
+        if url is None or self.listener is None or os.path.exists(path):
+            return []
+        found = {"url": url, "port": self.listener.getsockname()[1], "pid": os.getpid()}
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return [path] if write_file(path, json.dumps(found).encode()) else []
 
     async def serve(self) -> None:
         if self.app.settings.http_port is None:

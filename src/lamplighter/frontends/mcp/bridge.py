@@ -281,7 +281,7 @@ class Bridge:
             return
         from lamplighter.holder.boot import try_connect
 
-        sock = try_connect(self.run_folder)
+        sock = try_connect(self.run_folder, self.state)
         if sock is not None:
             self._retry_at = None
             self._greet(sock)
