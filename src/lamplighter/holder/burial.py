@@ -9,7 +9,7 @@ import resource
 import select
 import time
 
-from lamplighter.holder.files import write_file
+from lamplighter.holder.files import write_reserved
 from lamplighter.holder.pane import part
 from lamplighter.holder.segments import EXIT
 
@@ -40,7 +40,7 @@ def bury(shim: Shim) -> bool:
     if not shim.dying.written:
         shim.log.append(EXIT, 0, json.dumps({"exit": shim.exit}).encode(), document["ended_at"])
         shim.dying.written = True
-    if not write_file(f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()):
+    if not write_reserved(f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()):
         shim.dying.try_later()
         return False
     shim.log.close()

@@ -14,7 +14,7 @@ import time
 from lamplighter.holder import identity, proc
 from lamplighter.holder.birth import Birth, BirthError, set_size
 from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.files import read_json, write_file
+from lamplighter.holder.files import read_json, reserve_file, write_file
 from lamplighter.holder.shim import Shim
 from lamplighter.holder.template import Template, become
 from lamplighter.holder.tree import Tree
@@ -133,6 +133,7 @@ class Nursery:
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
         hello = shim.hello()
+        reserve_file(f"{spec['folder']}/exit.json")
         os.write(born, _birth(hello["shim"], main, 0))
         os.close(born)
         daemon.send_json({**hello, "event": "started"})

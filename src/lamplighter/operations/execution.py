@@ -11,6 +11,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, ConflictError, InputError, LampError
 from lamplighter.operations import find_operation, names
 from lamplighter.operations.call import Call
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _KEY_LENGTH = 200
 _KEPT_SECONDS = 7 * 86400.0
+_NEED_NO_ROOM = frozenset({Act.END, Act.KILL, Act.HAND_OFF, Act.DOWN})
 _CIRCUMSTANCES = (
     "environment",
     "known_as",
@@ -72,13 +74,13 @@ class Execution:
         try:
             result = await operation.run(call, request)
         except LampError as error:
-            await self.app.store.write(lambda db: calls.release(db, call.key))
+            await self.app.store.write(lambda db: calls.release(db, call.key), must=True)
             if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
                 # Found out before anything was done, so the operator's word still stands.
                 await self.app.approvals.give_back(call.wish)
             raise
         kept_result = result.to_keep().model_dump_json()
-        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
+        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result), must=True)
         return result.model_dump_json()
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
@@ -90,7 +92,7 @@ class Execution:
         def write(db: sqlite3.Connection) -> KeptCall | None:
             return calls.claim(db, wanted, now)
 
-        kept = await self.app.store.write(write)
+        kept = await self.app.store.write(write, must=operation.act in _NEED_NO_ROOM)
         if kept is not None and (kept.operation, kept.caller, kept.digest) != (
             wanted.operation,
             wanted.caller,
@@ -111,7 +113,7 @@ class Execution:
             return
         wanted = KeptCall(f"{call.key}/chosen", call.operation, call.caller.name, "", "done", json.dumps(chosen))
         now = self.app.clock.now()
-        await self.app.store.write(lambda db: calls.keep(db, wanted, now))
+        await self.app.store.write(lambda db: calls.keep(db, wanted, now), must=True)
 
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS

@@ -27,7 +27,8 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
-_OWN = ("run", "sessions", "daemon.log", "keeper.log", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal")
+_OWN = ("run", "sessions", "daemon.log", "keeper.log", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal",
+    "lamplighter.db-reserve", "snapshots", "lost")  # fmt: skip
 
 
 class Engine:
