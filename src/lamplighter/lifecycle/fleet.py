@@ -23,6 +23,7 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError, UnavailableError
 from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading, read_meter, unpack_reading
+from lamplighter.lifecycle.recovery.cards import keep_changed_card
 from lamplighter.line import Line
 from lamplighter.settings import Settings
 from lamplighter.store import events, handoffs, sessions
@@ -174,6 +175,7 @@ class Fleet:
                 return events.append(db, self.clock.now(), session, by.name, action, **detail)
 
             await self.store.write(write, must=action in _ENDINGS)
+            keep_changed_card(self.folder(session), lamp.session, changed)
             lamp.session = changed
         self.announce()
         lamp.notify()

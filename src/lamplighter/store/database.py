@@ -101,7 +101,6 @@ class Database:
             return
         async with self._lock:
             await self._settle()
-            await self._guarded(self._look_at_change)
 
     async def forget_copies(self) -> None:
         """Snapshots, what was put aside, and what was held in reserve: for what is forgotten for good."""
@@ -276,6 +275,8 @@ class Database:
         objection = self._witness.objection()
         if objection is not None:
             await self._make_again(objection)
+        elif self._witness.touched:
+            await self._guarded(self._look_at_change)
         self.writes += 1
         if self._witness.log_bytes > self._checkpoint_at:
             await self._guarded(lambda: self._in_thread(self._checkpoint))

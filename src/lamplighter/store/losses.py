@@ -69,12 +69,22 @@ def begin_epoch(db: sqlite3.Connection, loss: Loss, boot: str) -> None:
     db.execute("UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL", (loss.at,))
     for table in ("logins", "approvals", "recoveries"):
         db.execute(f"DELETE FROM {table}")
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('enrolment', 'due')")
     seen = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
     last = max((seen[0] if seen else 0) + _AHEAD, int(loss.at) - _BEGINNING)
     if seen is None:
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?)", (last,))
     else:
         db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'events'", (last,))
+
+
+def enrolment_is_due(db: sqlite3.Connection) -> bool:
+    """Whether what lives has still to be written down again."""
+    return db.execute("SELECT 1 FROM meta WHERE name = 'enrolment'").fetchone() is not None
+
+
+def enrolled(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM meta WHERE name = 'enrolment'")
 
 
 def epoch(db: sqlite3.Connection) -> Epoch:

@@ -14,6 +14,7 @@ class Witness:
         self._paths = [f"{path}{suffix}" for suffix in _SUFFIXES]
         self._known: list[tuple[int, int]] = []
         self._main = (0, 0)
+        self.touched = False  # at the last look somebody else had written the file in place
         self.log_bytes = 0  # of the log of writes, at the last look
 
     def note(self) -> None:
@@ -34,7 +35,9 @@ class Witness:
                 return f"{path} was deleted"
             if (found.st_dev, found.st_ino) != known:
                 return f"{path} was replaced by another file"
-            if path is self._paths[1]:
+            if path is self._paths[0]:
+                self.touched = (found.st_size, found.st_mtime_ns) != self._main
+            elif path is self._paths[1]:
                 self.log_bytes = found.st_size
         return None
 
