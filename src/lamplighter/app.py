@@ -200,6 +200,7 @@ class App:
                 await self.logins.forget_old()
                 await self.resuming.forget_old()
                 await self.talks.forget_old()
+                await self.kiro.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

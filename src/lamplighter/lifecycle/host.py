@@ -139,6 +139,10 @@ class Host:
         return checks
 
     async def _store(self) -> list[dict[str, Any]]:
+        unwritable = self.fleet.store.unwritable
+        if unwritable is not None:
+            mend = "make room, or let it be written; endings are kept until then, and nothing else can be changed"
+            return [_check("store", "bad", unwritable.message, mend)]
         found = await self.fleet.store.read(problem)
         if found is not None:
             mend = "lamp down, then lamp up: the last snapshot is restored, and the file is kept"

@@ -44,6 +44,7 @@ class Database:
         self.files = Files(path)
         self.on_made_again: Callable[[str], None] = lambda _why: None
         self.on_damaged: Callable[[str], None] = lambda _why: None
+        self.unwritable: UnavailableError | None = None  # why it is only read, when that is so
         self.writes = 0
         self.damage = ""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
@@ -59,6 +60,8 @@ class Database:
         await self._in_thread(self._open)
         async with self._lock:
             await self._pass_on_if_possible()
+        if self.unwritable is not None:
+            self._wait_in_background()
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         async with self._lock:
@@ -112,7 +115,7 @@ class Database:
     async def tidy(self) -> None:
         """Empty the log of writes, and see to the room for what must be written."""
         async with self._lock:
-            if self._db is not None and not self.damage:
+            if self._db is not None and not self.damage and self.unwritable is None:
                 await self._guarded(lambda: self._in_thread(self._checkpoint))
 
     async def close(self) -> None:
@@ -165,8 +168,22 @@ class Database:
 
     def _open(self) -> None:
         self._reserve.open()
-        self._db = Opening(self.files).open(self._reserve.give_up)
+        try:
+            self._db = Opening(self.files).open(self._reserve.give_up)
+            self._witness.note()
+        except UnavailableError as error:
+            if error.code is not Code.DISK_FULL:
+                raise
+            # What lives must be seen and ended all the same: what is to be kept of that waits in the reserve.
+            log.critical("the store is read, and not written: %s", error)
+            self._db, self.unwritable = Opening(self.files).view(), error
+
+    def _open_for_writing(self) -> None:
+        opened = Opening(self.files).open(self._reserve.give_up)
+        self._connection().close()
+        self._db, self.unwritable = opened, None
         self._witness.note()
+        log.info("the store can be written again")
 
     def _connection(self) -> Recorder:
         assert self._db is not None, "the store is not open"
@@ -196,8 +213,7 @@ class Database:
         result, statements = await self._in_thread(lambda: self._tried(change))
         kept = self._reserve.add(statements)
         log.error("the disk is full: %d changes wait %s", len(self._reserve.kept), "there" if kept else "in memory")
-        if self._later is None or self._later.done():
-            self._later = asyncio.get_running_loop().create_task(self._wait_for_room())
+        self._wait_in_background()
         return result
 
     def _tried(self, change: Callable[[sqlite3.Connection], T]) -> tuple[T, list[tuple[str, list[object]]]]:
@@ -244,6 +260,8 @@ class Database:
 
     async def _pass_on(self) -> None:
         """What waits goes first: everything is written in the order in which it was accepted."""
+        if self.unwritable is not None:
+            await self._in_thread(self._open_for_writing)
         if not self._reserve.kept:
             return
 
@@ -260,9 +278,13 @@ class Database:
         except (LampError, DamagedError, sqlite3.Error) as error:
             log.error("%d changes still wait: %s", len(self._reserve.kept), error)
 
+    def _wait_in_background(self) -> None:
+        if self._later is None or self._later.done():
+            self._later = asyncio.get_running_loop().create_task(self._wait_for_room())
+
     async def _wait_for_room(self) -> None:
         pause = 0.2
-        while self._reserve.kept and not self._closing:
+        while (self._reserve.kept or self.unwritable) and not self._closing:
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             async with self._lock:

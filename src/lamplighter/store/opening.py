@@ -39,6 +39,19 @@ class Opening:
                 if error.code is not Code.DISK_FULL or not make_room():
                     raise
 
+    def view(self) -> Recorder:
+        """What can be read of a store that cannot be opened for writing, in memory. Without what is only in the log of writes: to
+        read that, SQLite has to write."""
+        db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Recorder)
+        with contextlib.suppress(sqlite3.Error, OSError):
+            if os.path.getsize(self.files.path):
+                source = sqlite3.connect(f"file:{self.files.path}?mode=ro&immutable=1", uri=True)
+                with contextlib.closing(source):
+                    source.backup(db)
+        db.row_factory = sqlite3.Row
+        migrate(db)
+        return db
+
     def _open(self) -> Recorder:
         self._go_on()
         try:

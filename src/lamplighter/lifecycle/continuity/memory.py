@@ -21,7 +21,7 @@ from lamplighter.domain.permission import Caller, Rank, check_record
 from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.wording import Query, storable
-from lamplighter.errors import Code, ConflictError, InputError, MissingError
+from lamplighter.errors import Code, ConflictError, InputError, MissingError, UnavailableError
 from lamplighter.lifecycle.continuity.evidence import cite
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
@@ -84,7 +84,10 @@ class Memory:
     async def resume(self) -> None:
         """A daemon that was lost while it forgot for good goes on with that before anything else."""
         if await self.fleet.store.read(oblivion.is_due):
-            await self._scour()
+            try:
+                await self._scour()
+            except UnavailableError as error:  # on a full disk sessions have to be ended first
+                log.error("what was forgotten for good is on free pages until the next start: %s", error)
 
     # -- storing
 

@@ -67,7 +67,7 @@ class Enrolment:
             losses.begin_epoch(db, loss, self.fleet.boot)
             losses.note(db, loss)
 
-        await self.fleet.store.write(write)
+        await self.fleet.store.write(write, must=True)
 
     async def _enrol(self, held: dict[str, dict[str, Any]], *, files: bool) -> None:
         folders = await asyncio.to_thread(self._folders) if files else []
@@ -84,7 +84,7 @@ class Enrolment:
             sessions.keep_last_id(db, last)
             losses.enrolled(db)
 
-        await self.fleet.store.write(write)
+        await self.fleet.store.write(write, must=True)
         self.fleet.last_id = last
         for session in named:
             self.fleet.put(session)
