@@ -135,6 +135,7 @@ class App:
         self.patrol.listeners.append(self.usage.round)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
+        self.portrait.host = self.host
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
         self.logins = Logins(self.fleet)

@@ -11,7 +11,7 @@ import pytest
 from lamplighter.errors import Code, LampError
 from lamplighter.testing.disk import fill, make_room, small_disk
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from lamplighter.testing.processes import alive, wait_until
 
 
 @pytest.fixture
@@ -118,8 +118,6 @@ def test_what_exits_by_itself_on_a_full_disk_has_its_end_recorded(small: Engine)
     fill(small)
     shim = small.shim(session)
     small.call("kill_session", session=session, force=True, grace="0s")
-    from lamplighter.testing.processes import alive
-
     assert wait_until(lambda: not alive(*shim)), "its shim waits for room"
     make_room(small)
 
@@ -130,3 +128,19 @@ def test_the_command_line_says_that_it_ended(small: Engine) -> None:
     said = small.cli("kill", session, "--force", "--grace", "0s")
     assert said.returncode == 0, said.stderr
     make_room(small)
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_daemon_that_starts_on_a_full_disk_ends_what_runs(small: Engine, stopped: bool) -> None:
+    session = small.start("sleep", "300", headless=True)["id"]
+    if stopped:
+        small.call("stop_daemon")
+        assert wait_until(lambda: not alive(*small.daemon()))
+        fill(small)
+    else:
+        fill(small)
+        small.kill(small.daemon())
+    ended = small.call("kill_session", session=session, force=True, grace="0s")
+    assert ended["state"] == "ended"
+    make_room(small)
+    assert wait_until(lambda: kept(small, session))

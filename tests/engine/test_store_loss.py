@@ -189,6 +189,8 @@ def test_a_store_lost_while_the_daemon_is_down(lit: Engine, what: str, how: str)
     found = findings(lit)["store"]
     assert found["state"] == "bad"
     assert [event for event in lit.events() if event["action"] == "store lost"]
+    listed = lit.cli("ls")
+    assert "what was left of it is in" in listed.stdout + listed.stderr
     check_everything_ends(lit, session, main)
 
 

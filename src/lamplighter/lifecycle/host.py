@@ -138,6 +138,13 @@ class Host:
             )
         return checks
 
+    async def notice(self) -> str:
+        """What whoever lists sessions has to know of the store; nothing when it is well."""
+        if self.fleet.store.unwritable is not None:
+            return f"{self.fleet.store.unwritable.message}; endings are kept, nothing else can be changed"
+        lost = [loss for loss in await self.losses() if not loss.harmless]
+        return _told(lost[-1], self.fleet.settings.home.state) if lost else ""
+
     async def _store(self) -> list[dict[str, Any]]:
         unwritable = self.fleet.store.unwritable
         if unwritable is not None:

@@ -7,6 +7,7 @@ the path, and nothing is lost. When the file itself is damaged, the daemon must 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sqlite3
@@ -310,11 +311,11 @@ class Database:
             return
 
         def look() -> None:
-            with_own_eyes = connect(self.path)  # the open one has pages in memory that may not be there any more
-            try:
-                found = problem(with_own_eyes)
-            finally:
-                with_own_eyes.close()
+            if not os.path.getsize(self.path):
+                raise DamagedError(change)  # not to be opened: SQLite would take the log of writes away
+            # The open connection has pages in memory that may not be there any more; another one has not.
+            with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as other:
+                found = problem(other)
             if found is not None:
                 raise DamagedError(f"{change}: {found}")
 
