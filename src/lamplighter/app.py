@@ -42,6 +42,8 @@ from lamplighter.lifecycle.kiro import Kiro
 from lamplighter.lifecycle.launch.ordering import Ordering
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.logins import Logins
+from lamplighter.lifecycle.recovery.custody import Custody
+from lamplighter.lifecycle.recovery.enrolment import Enrolment
 from lamplighter.lifecycle.scan.leaks import Leaks
 from lamplighter.lifecycle.sight.gauge import Gauge
 from lamplighter.lifecycle.sight.judgement import Judgement
@@ -76,6 +78,7 @@ class App:
         self.tasks = Tasks()
         self.store = Database(settings.home.database)
         self.fleet = Fleet(settings, self.store, self.clock)
+        self.custody = Custody(self.fleet, self.tasks)
         self.keeping = Keeping(settings.home)
         self.conversations = Conversations(self.fleet)
         self.reading = Reading(self.fleet)
@@ -88,6 +91,7 @@ class App:
         self.projects = self.launcher.projects
         self.packing = Packing(self.fleet, self.projects)
         self.memory = Memory(self.fleet)
+        self.memory.forget_copies = self.custody.forget
         self.transfer = Transfer(self.fleet)
         self.succession = Succession(self.fleet, self.packing)
         self.ordering = Ordering(self.fleet, self.succession)
@@ -108,6 +112,9 @@ class App:
         self.history = History(self.fleet)
         self.upkeep = Upkeep(self.fleet, self.keeping)
         self.host = Host(self.fleet, self.keeping, self.undertaker, self.upkeep)
+        self.host.losses = self.custody.losses
+        self.store.on_damaged = self._give_way
+        self.enrolment = Enrolment(self.fleet, self.keeping)
         self.judgement = Judgement(self.fleet, self.gauge, self.reading, self.speech.screens)
         self.following = Following(self.fleet, self.gauge, self.conversations)
         self.recounting = Recounting(self.fleet, self.following)
@@ -130,6 +137,7 @@ class App:
         self.patrol.listeners.append(self.usage.round)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
+        self.portrait.host = self.host
         self.journal = Journal(self.fleet)
         self.tokens = Tokens(self.fleet, self.tasks)
         self.logins = Logins(self.fleet)
@@ -160,14 +168,22 @@ class App:
         await self.keeping.line()
         self.undertaker.cgroup_base = self.keeping.cgroup
         await self.patrol.restore()
+        await self.enrolment.run()
         await self.watch.reconcile()
+        await self.custody.begin()
         await self.cleanup.resume()
         await self.kiro.resume()
         self.tasks.begin(self._keep_house(), "housekeeping")
         self.tasks.begin(self.patrol.walk(), "patrol")
 
+    def _give_way(self, why: str) -> None:
+        """To a daemon that restores the store: the keeper starts it as soon as this one is gone."""
+        log.critical("the daemon starts again: %s", why)
+        self.host.going.set()
+
     async def close(self) -> None:
         self.watch.closing = True
+        self.custody.close()
         await self.tasks.cancel()
         self.keeping.close()
         for lamp in list(self.fleet.lamps.values()):
@@ -187,6 +203,7 @@ class App:
                 await self.logins.forget_old()
                 await self.resuming.forget_old()
                 await self.talks.forget_old()
+                await self.kiro.forget_old()
             except UnavailableError as error:
                 log.error("housekeeping has to wait a day: %s", error)
             await asyncio.sleep(_DAY)

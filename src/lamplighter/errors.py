@@ -16,7 +16,8 @@
     ├── SurvivorsError     an ending left something alive; the patrol tries on
     │     SURVIVORS
     └── UnavailableError   a part of Lamplighter or of the machine is not there now
-          DAEMON_UNREACHABLE  HOLDER_UNREACHABLE  STORE_BUSY  DISK_FULL  UNSUPPORTED  OUTCOME_UNKNOWN  INTERNAL
+          DAEMON_UNREACHABLE  HOLDER_UNREACHABLE  STORE_BUSY  STORE_LOST  DISK_FULL  UNSUPPORTED
+          OUTCOME_UNKNOWN  INTERNAL
 
 Standard library only: the command line imports this on its fast path.
 """
@@ -62,6 +63,7 @@ class Code(StrEnum):
     DAEMON_UNREACHABLE = "DAEMON_UNREACHABLE"
     HOLDER_UNREACHABLE = "HOLDER_UNREACHABLE"
     STORE_BUSY = "STORE_BUSY"
+    STORE_LOST = "STORE_LOST"
     DISK_FULL = "DISK_FULL"
     UNSUPPORTED = "UNSUPPORTED"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
@@ -152,6 +154,7 @@ class UnavailableError(LampError):
             Code.DAEMON_UNREACHABLE,
             Code.HOLDER_UNREACHABLE,
             Code.STORE_BUSY,
+            Code.STORE_LOST,
             Code.DISK_FULL,
             Code.UNSUPPORTED,
             Code.OUTCOME_UNKNOWN,

@@ -9,7 +9,7 @@ import resource
 import select
 import time
 
-from lamplighter.holder.files import write_file
+from lamplighter.holder.files import write_reserved
 from lamplighter.holder.pane import part
 from lamplighter.holder.repair import make_room
 from lamplighter.holder.segments import EXIT
@@ -66,10 +66,10 @@ def bury(shim: Shim) -> bool:
 def _write(shim: Shim, document: dict[str, Any]) -> bool:
     """Also when somebody took the folder away meanwhile."""
     file, data = f"{shim.spec['folder']}/exit.json", json.dumps(document).encode()
-    if write_file(file, data):
+    if write_reserved(file, data):
         return True
     make_room(shim.spec["folder"])
-    return write_file(file, data)
+    return write_reserved(file, data)
 
 
 def _usage() -> dict[str, Any]:

@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 
+ROOM = 8192  # for what some forty processes' certificate takes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -29,6 +31,36 @@ def write_file(path: str, data: bytes) -> bool:
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(draft)
+        return False
+    return True
+
+
+def reserve_file(path: str) -> None:
+    """Room for a file that must be written also when there is none: `write_reserved` writes into it in place."""
+    write_file(f"{path}.room", bytes(ROOM))
+
+
+def write_reserved(path: str, data: bytes) -> bool:
+    """As `write_file`; without room on the disk, into what was reserved for it."""
+    room = f"{path}.room"
+    if not write_file(path, data) and not _write_in_place(room, path, data):
+        return False
+    with contextlib.suppress(OSError):
+        os.unlink(room)
+    return True
+
+
+def _write_in_place(room: str, path: str, data: bytes) -> bool:
+    try:
+        descriptor = os.open(room, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            if len(data) > os.fstat(descriptor).st_size or os.pwrite(descriptor, data, 0) != len(data):
+                return False
+            os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
+        os.rename(room, path)
+    except OSError:
         return False
     return True
 

@@ -14,7 +14,7 @@ import time
 from lamplighter.holder import proc
 from lamplighter.holder.birth import Birth, BirthError, set_size
 from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.files import read_json, write_file
+from lamplighter.holder.files import read_json, reserve_file, write_file
 from lamplighter.holder.places import listen_in
 from lamplighter.holder.repair import make_room
 from lamplighter.holder.shim import Shim
@@ -135,6 +135,7 @@ class Nursery:
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
         hello = shim.hello()
+        reserve_file(f"{spec['folder']}/exit.json")
         os.write(born, shim.birth())
         os.close(born)
         daemon.send_json({**hello, "event": "started"})

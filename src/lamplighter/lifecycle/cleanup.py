@@ -237,7 +237,7 @@ class Cleanup:
                 self._note(db, begun, "apply", sessions=len(plan.rows))
             return first
 
-        first = await self.fleet.store.write(write)
+        first = await self.fleet.store.write(write, must=True)
         self.fleet.announce()
         return begun if first else await self._mine(plan.id, plan.orders.caller)
 
@@ -379,7 +379,7 @@ class Cleanup:
         events.append(db, self.fleet.clock.now(), None, plan.orders.caller.name, action, plan=plan.id, **detail)
 
     async def _persist(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        await persist(lambda: self.fleet.store.write(change), "an outcome of a cleanup")
+        await persist(lambda: self.fleet.store.write(change, must=True), "an outcome of a cleanup")
 
 
 def sighting(found: Assessment) -> Sighting:

@@ -24,12 +24,17 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError, UnavailableError
 from lamplighter.holder import proc
 from lamplighter.holder.meter import Reading, read_meter, unpack_reading
+from lamplighter.lifecycle.recovery.cards import keep_changed_card
 from lamplighter.line import Line
 from lamplighter.settings import Settings
 from lamplighter.store import events, handoffs, sessions
 from lamplighter.store.database import Database
 
 log = logging.getLogger(__name__)
+# Steps towards an end: they are never refused for want of room, as what is to end may be what fills the disk.
+_ENDINGS = frozenset(
+    {"end", "kill", "asked", "ended", "exited", "holder lost", "keeper lost", "warning", "warning withdrawn", "down"}
+)
 _FAR_AHEAD = 5 * 366 * 86400.0  # an id of then came from elsewhere, or from a clock that was very wrong
 
 
@@ -174,7 +179,8 @@ class Fleet:
                     also(db)
                 return events.append(db, self.clock.now(), session, by.name, action, **detail)
 
-            await self.store.write(write)
+            await self.store.write(write, must=action in _ENDINGS)
+            keep_changed_card(self.folder(session), lamp.session, changed)
             lamp.session = changed
         self.announce()
         lamp.notify()
@@ -191,7 +197,9 @@ class Fleet:
 
     async def note(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:
         """An event without a change of the session itself."""
-        await self.store.write(lambda db: events.append(db, self.clock.now(), session, by.name, action, **detail))
+        now = self.clock.now()
+        must = action in _ENDINGS
+        await self.store.write(lambda db: events.append(db, now, session, by.name, action, **detail), must=must)
         self.announce()
 
     async def note_if_possible(self, session: str | None, by: Caller, action: str, **detail: Any) -> None:

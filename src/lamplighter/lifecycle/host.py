@@ -7,6 +7,7 @@ import os
 import platform
 import resource
 import shutil
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,8 @@ from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.stop import Undertaker
 from lamplighter.lifecycle.upkeep import Upkeep
 from lamplighter.store import sessions
+from lamplighter.store.connection import problem
+from lamplighter.store.losses import Loss
 
 _LOW_DISK = 500 << 20
 
@@ -35,6 +38,7 @@ class Host:
         self.going = asyncio.Event()
         self.http_url: str | None = None  # both told by the HTTP door
         self.http_problem = ""
+        self.losses: Callable[[], Awaitable[list[Loss]]] = _none
 
     @property
     def guarantee(self) -> str:
@@ -153,11 +157,44 @@ class Host:
             return _check("sockets", "note", found, mend)
         return _check("sockets", "ok", f"all are there, in {self.fleet.settings.home.run}")
 
+    async def notice(self) -> str:
+        """What whoever lists sessions has to know of the store; nothing when it is well."""
+        if self.fleet.store.unwritable is not None:
+            return f"{self.fleet.store.unwritable.message}; endings are kept, nothing else can be changed"
+        lost = [loss for loss in await self.losses() if not loss.harmless]
+        return _told(lost[-1], self.fleet.settings.home.state) if lost else ""
+
     async def _store(self) -> list[dict[str, Any]]:
-        found = await self.fleet.store.read(lambda db: db.execute("PRAGMA quick_check(1)").fetchone()[0])
-        if found == "ok":
+        unwritable = self.fleet.store.unwritable
+        if unwritable is not None:
+            mend = "make room, or let it be written; endings are kept until then, and nothing else can be changed"
+            return [_check("store", "bad", unwritable.message, mend)]
+        found = await self.fleet.store.read(problem)
+        if found is not None:
+            mend = "lamp down, then lamp up: the last snapshot is restored, and the file is kept"
+            return [_check("store", "bad", f"damaged: {found}", mend)]
+        told = [_told(loss, self.fleet.settings.home.state) for loss in await self.losses()]
+        if not told:
             return [_check("store", "ok", self.fleet.settings.home.database)]
-        return [_check("store", "bad", f"damaged: {found}", "lamp down, keep a copy of the file, and restore a backup")]
+        mend = "find out what deletes or writes files there; this is told for a week after it happened"
+        return [_check("store", "bad", "; ".join(told[-3:]), mend)]
+
+
+async def _none() -> list[Loss]:
+    return []
+
+
+def _told(loss: Loss, state: str) -> str:
+    """One loss in a sentence."""
+    at = datetime.fromtimestamp(loss.at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    if loss.harmless:
+        return f"{at}: {loss.why}; it was written anew from memory, and nothing was lost"
+    if loss.restored is None:
+        came = "there was no snapshot, so the store began anew, with what lives"
+    else:
+        since = datetime.fromtimestamp(loss.restored, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        came = f"the snapshot of {since} was restored; what was written between the two is lost"
+    return f"{at}: {loss.why}; {came}; what was left of it is in {state}/lost/{loss.kept}"
 
 
 def _check(name: str, state: str, found: str, mend: str = "") -> dict[str, Any]:

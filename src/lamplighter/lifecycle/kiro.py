@@ -51,6 +51,8 @@ class Kiro:
             run = await self.run_of(turn)
             if turn.stopped and run is not None and run.alive:
                 self.tasks.begin(self._stop(run, turn), f"stop of {turn.id}")
+
+    async def forget_old(self) -> None:
         await self.store.write(lambda db: kiro.forget_before(db, self.fleet.clock.now() - _KEPT_SECONDS))
 
     async def _stop(self, run: Session, turn: Turn) -> None:

@@ -8,10 +8,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import sqlite3
+import time
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.errors import Code, ConflictError, InputError, LampError
+from lamplighter.domain.call_key import made_at
+from lamplighter.domain.permission import Act
+from lamplighter.errors import Code, ConflictError, InputError, LampError, UnavailableError
+from lamplighter.holder import proc
 from lamplighter.operations import find_operation, names
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Operation, Request
@@ -22,7 +27,9 @@ if TYPE_CHECKING:
     from lamplighter.app import App
 
 _KEY_LENGTH = 200
+_RETRY_SECONDS = 60.0
 _KEPT_SECONDS = 7 * 86400.0
+_NEED_NO_ROOM = frozenset({Act.END, Act.KILL, Act.HAND_OFF, Act.DOWN})
 _CIRCUMSTANCES = (
     "environment",
     "known_as",
@@ -72,13 +79,13 @@ class Execution:
         try:
             result = await operation.run(call, request)
         except LampError as error:
-            await self.app.store.write(lambda db: calls.release(db, call.key))
+            await self.app.store.write(lambda db: calls.release(db, call.key), must=True)
             if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
                 # Found out before anything was done, so the operator's word still stands.
                 await self.app.approvals.give_back(call.wish)
             raise
         kept_result = result.to_keep().model_dump_json()
-        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result))
+        await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result), must=True)
         return result.model_dump_json()
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
@@ -88,9 +95,11 @@ class Execution:
         now = self.app.clock.now()
 
         def write(db: sqlite3.Connection) -> KeptCall | None:
+            if self._is_from_before(operation, call) and calls.find(db, call.key) is None:
+                raise _unknown(operation)
             return calls.claim(db, wanted, now)
 
-        kept = await self.app.store.write(write)
+        kept = await self.app.store.write(write, must=operation.act in _NEED_NO_ROOM)
         if kept is not None and (kept.operation, kept.caller, kept.digest) != (
             wanted.operation,
             wanted.caller,
@@ -98,6 +107,25 @@ class Execution:
         ):
             raise ConflictError(Code.KEY_REUSED, "this key was used for another call", "use a new key for a new call")
         return kept
+
+    def _is_from_before(self, operation: Operation, call: Call) -> bool:
+        """Whether it may have been carried out before the store was lost, which would not know of it now.
+
+        A key that says when it was made is believed; ages are compared, so that a clock that was set does not matter. One that
+        does not say is taken for old for as long as clients ask again after a break, when whoever asks is older than the
+        loss; to end something twice harms nobody.
+        """
+        epoch = self.app.custody.epoch
+        if not epoch.number or epoch.boot != self.app.fleet.boot:
+            return False
+        since = time.clock_gettime(time.CLOCK_BOOTTIME) - epoch.boottime
+        made = made_at(call.key)
+        if made is not None:
+            return self.app.clock.now() - made > since
+        start = proc.start_of(call.caller.pid) if call.caller.pid else None
+        if start is None or operation.act in _NEED_NO_ROOM:
+            return False
+        return since < _RETRY_SECONDS and start / os.sysconf("SC_CLK_TCK") < epoch.boottime
 
     async def remembered(self, call: Call) -> list[str]:
         """What was chosen when this call first came, for one that a break of ours made come again; nothing when it is new."""
@@ -111,11 +139,19 @@ class Execution:
             return
         wanted = KeptCall(f"{call.key}/chosen", call.operation, call.caller.name, "", "done", json.dumps(chosen))
         now = self.app.clock.now()
-        await self.app.store.write(lambda db: calls.keep(db, wanted, now))
+        await self.app.store.write(lambda db: calls.keep(db, wanted, now), must=True)
 
     async def forget_old_keys(self) -> None:
         before = self.app.clock.now() - _KEPT_SECONDS
         await self.app.store.write(lambda db: calls.forget_before(db, before))
+
+
+def _unknown(operation: Operation) -> UnavailableError:
+    return UnavailableError(
+        Code.OUTCOME_UNKNOWN,
+        f"this {operation.name} was first asked for before the store was lost, and whether it was carried out is not known",
+        "look what is there, and ask anew if it is still wanted: lamp ls, lamp events, lamp doctor",
+    )
 
 
 def _describe(call: Call, operation: Operation, request: Request) -> None:

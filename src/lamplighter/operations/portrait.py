@@ -13,6 +13,7 @@ from lamplighter.holder import proc
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.dialogue.usage import Usage
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.host import Host
 from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
 from lamplighter.lifecycle.tmux.multiplexers import HandMade, Multiplexers
 from lamplighter.operations.views import (
@@ -42,6 +43,7 @@ class Portrait:
         self.choosing = choosing
         self.multiplexers = multiplexers
         self.usage = usage
+        self.host: Host | None = None  # once there is one: it knows what is wrong with the store
         self._kept: dict[str, tuple[Session, dict[str, Any]]] = {}
 
     async def list(self, *, ended: bool, limit: int) -> Sessions:
@@ -52,7 +54,10 @@ class Portrait:
         found.sort(key=lambda session: session.id)
         views = [self._view(one) for one in await self.judgement.assess(found[-limit:], 2.0)]
         return Sessions.model_construct(
-            sessions=views, left_out=max(0, len(found) - limit), by_hand=await self.by_hand()
+            sessions=views,
+            left_out=max(0, len(found) - limit),
+            by_hand=await self.by_hand(),
+            notice=await self.host.notice() if self.host else "",
         )
 
     async def by_hand(self) -> list[HandMadeView]:

@@ -165,6 +165,7 @@ class Sessions(Result):
     sessions: list[SessionView]
     left_out: int = Field(description="how many more there are")
     by_hand: list[HandMadeView] = Field(default_factory=list, description="tmux sessions that no session stands for")
+    notice: str = Field(default="", description="what is wrong with the store, for a week after it was lost")
 
 
 class SessionDetail(SessionView):

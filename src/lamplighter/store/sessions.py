@@ -118,6 +118,11 @@ def ended_by_key(db: sqlite3.Connection, key: str) -> Session | None:
     return _session(row) if row else None
 
 
+def known(db: sqlite3.Connection, ids: list[str]) -> set[str]:
+    """Those of these that there are, or were."""
+    return {one for one in ids if db.execute("SELECT 1 FROM sessions WHERE id = ?", (one,)).fetchone()}
+
+
 def last_id(db: sqlite3.Connection) -> str:
     """The id that was given last, also when that session never came to be."""
     row = db.execute("SELECT value FROM meta WHERE name = 'last_id'").fetchone()

@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import uuid
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lamplighter.domain.call_key import new_key
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, identity
 from lamplighter.home import find_home
@@ -28,7 +28,8 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
 _ROLES = tuple(f"{role}.{kind}" for role in ("daemon", "keeper") for kind in ("log", "lock", "json"))
-_OWN = ("run", "sessions", "lamplighter.db", "lamplighter.db-shm", "lamplighter.db-wal", "start.lock", *_ROLES)
+_STORE = tuple(f"lamplighter.db{end}" for end in ("", "-shm", "-wal", "-reserve"))
+_OWN = ("run", "sessions", "snapshots", "lost", "start.lock", *_STORE, *_ROLES)
 
 
 class Engine:
@@ -75,7 +76,7 @@ class Engine:
 
     def call(self, operation: str, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
         """The result, or the LampError that came back. Asked again with the same key when the daemon goes away meanwhile."""
-        key = key or uuid.uuid4().hex
+        key = key or new_key()
         for _ in range(20):
             with suppress(ConnectionError), self.connect() as sock:
                 send(sock, operation, key, arguments)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lamplighter.domain.call_key import new_key as new_key  # for whoever asks
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.home import Home
 
@@ -218,8 +219,3 @@ def make_folders(home: Home) -> None:
             f"the state folder cannot be made: {error.strerror}: {error.filename}",
             "set LAMPLIGHTER_HOME to a folder that you can write to",
         ) from None
-
-
-def new_key() -> str:
-    """An idempotency key that nobody has had."""
-    return os.urandom(16).hex()

@@ -13,6 +13,8 @@ import select
 import sys
 import time
 
+from lamplighter.domain.call_key import new_key
+
 TYPE_CHECKING = False  # typing takes longer to import than all of this
 if TYPE_CHECKING:
     from types import FrameType
@@ -54,7 +56,7 @@ def _tell(agent: str, event: str, until: float) -> None:
     # Hexadecimal needs no escaping, whatever was said; and the agent's name is one that the shell has given us.
     named = "".join(letter for letter in agent if letter.isalnum() or letter in "-_")
     arguments = f'{{{told}"agent":"{named}","said":"{said}"}}'
-    request = f'{{"id":1,"op":"{operation}","key":"{os.urandom(16).hex()}","args":{arguments}}}\n'
+    request = f'{{"id":1,"op":"{operation}","key":"{new_key()}","args":{arguments}}}\n'
     connection.sendall(request.encode())
     answer = b""
     while b"\n" not in answer:

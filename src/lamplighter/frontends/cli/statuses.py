@@ -17,6 +17,7 @@ STATUS: dict[Code, int] = {
     Code.DAEMON_UNREACHABLE: 3,
     Code.HOLDER_UNREACHABLE: 3,
     Code.STORE_BUSY: 3,
+    Code.STORE_LOST: 3,
     Code.DISK_FULL: 3,
     Code.UNSUPPORTED: 3,
     Code.OUTCOME_UNKNOWN: 3,

@@ -15,6 +15,8 @@ import socket
 import sys
 import time
 
+from lamplighter.domain.call_key import new_key
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -157,7 +159,7 @@ class Bridge:
             self.subscriptions[_uri(message)] = line
         elif method == "resources/unsubscribe":
             self.subscriptions.pop(_uri(message), None)
-        key = os.urandom(16).hex()
+        key = new_key()
         self.pending[_name(number)] = (key, line)
         self._forward(key, line, sent=_name(number))
 

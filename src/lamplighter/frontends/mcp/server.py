@@ -6,7 +6,6 @@ Knows MCP and toolsets; who the client is comes with each message. One server se
 from __future__ import annotations
 
 import logging
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from lamplighter import __version__
+from lamplighter.domain.call_key import new_key
 from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, LampError, UnavailableError
 from lamplighter.frontends.mcp.consent import Consent
@@ -203,7 +203,7 @@ def envelope_of(context: Context) -> Envelope:
     if isinstance(context.request, Envelope):
         return context.request
     assert context.request is not None, "a message without a sender"
-    return Envelope(context.request.scope[STATE], uuid.uuid4().hex)
+    return Envelope(context.request.scope[STATE], new_key())
 
 
 def conversation_of(app: App, context: Context) -> Conversation:

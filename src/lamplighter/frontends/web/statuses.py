@@ -39,6 +39,7 @@ STATUS: dict[Code, int] = {
     Code.DAEMON_UNREACHABLE: 503,
     Code.HOLDER_UNREACHABLE: 503,
     Code.STORE_BUSY: 503,
+    Code.STORE_LOST: 503,
     Code.DISK_FULL: 503,
     Code.OUTCOME_UNKNOWN: 503,
 }

@@ -89,7 +89,7 @@ class Handing:
         def change(db: sqlite3.Connection) -> Handoff:
             return self.write(db, prepared)
 
-        kept = await self.fleet.store.write(change)
+        kept = await self.fleet.store.write(change, must=True)  # its author may be about to go
         self.fleet.announce()
         return kept
 

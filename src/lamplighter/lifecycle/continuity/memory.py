@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,11 +21,12 @@ from lamplighter.domain.permission import Caller, Rank, check_record
 from lamplighter.domain.record import KEPT_AS, CitedFile, Evidence, Record, RecordState, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.wording import Query, storable
-from lamplighter.errors import Code, ConflictError, InputError, MissingError
+from lamplighter.errors import Code, ConflictError, InputError, MissingError, UnavailableError
 from lamplighter.lifecycle.continuity.evidence import cite
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.launch.order import PACKET
+from lamplighter.lifecycle.recovery.cards import forget_words
 from lamplighter.store import calls, events, oblivion, recall, records
 from lamplighter.store.calls import KeptCall
 from lamplighter.store.recall import Filter, Summary
@@ -78,11 +79,15 @@ class Found:
 class Memory:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self.forget_copies: Callable[[], Awaitable[None]] = fleet.store.forget_copies
 
     async def resume(self) -> None:
         """A daemon that was lost while it forgot for good goes on with that before anything else."""
         if await self.fleet.store.read(oblivion.is_due):
-            await self._scour()
+            try:
+                await self._scour()
+            except UnavailableError as error:  # on a full disk sessions have to be ended first
+                log.error("what was forgotten for good is on free pages until the next start: %s", error)
 
     # -- storing
 
@@ -198,10 +203,12 @@ class Memory:
         """Nothing of them is left: not in the index, on free pages or in the log of writes. Safe to repeat. False when the pages
         could not be written anew now, and will be when the daemon starts next."""
         now = self.fleet.clock.now()
+        texts: list[str] = []
 
         def write(db: sqlite3.Connection) -> set[str]:
             found = [record for record in (records.get(db, one) for one in ids) if record is not None]
             delivered = {session for record in found for session in oblivion.erase(db, record)}
+            texts.extend(text for record in found for text in (record.id, record.content))
             if found:
                 erased = [record.id for record in found]
                 events.append(db, now, caller.session, caller.name, "forgotten for good", records=erased)
@@ -210,10 +217,12 @@ class Memory:
         for session in await self.fleet.store.write_long(write):
             with contextlib.suppress(OSError):  # the packet that it started from has the text too
                 os.unlink(f"{self.fleet.folder(session)}/{PACKET}")
+        await asyncio.to_thread(forget_words, os.path.dirname(self.fleet.folder("x")), texts)
         self.fleet.announce()
         return await self._scour()
 
     async def _scour(self) -> bool:
+        await self.forget_copies()
         done = await self.fleet.store.maintain(oblivion.scour)
         if not done:
             log.error(

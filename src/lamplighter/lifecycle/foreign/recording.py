@@ -17,6 +17,7 @@ from lamplighter.errors import Code, ConflictError, UnavailableError
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.foreign.traced import Traced
+from lamplighter.lifecycle.recovery.cards import keep_card
 from lamplighter.store import aliases, events, sessions
 
 
@@ -53,6 +54,7 @@ class Recording:
             self.fleet.remove(session.id)
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        keep_card(folder, session)
         self.fleet.announce()
         self.traced.find(lamp)
         return session

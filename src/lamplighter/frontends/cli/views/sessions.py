@@ -59,6 +59,8 @@ def ls(result: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = [table(result["sessions"])]
     if result.get("left_out"):
         blocks.append(Line(f"{counted(result['left_out'], 'more session')} not shown", loud=True))
+    if result.get("notice"):
+        blocks.append(Line(result["notice"], loud=True))
     return blocks + by_hand(result)
 
 

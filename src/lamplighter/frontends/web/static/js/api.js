@@ -24,7 +24,8 @@ export const unreachable = () =>
   });
 
 /** Whether nobody knows what came of the call: asked again with the same key it is the same call, and nothing is done twice. */
-export const isUnsure = (error) => ["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY"].includes(error.code);
+export const isUnsure = (error) =>
+  ["DAEMON_UNREACHABLE", "OUTCOME_UNKNOWN", "STORE_BUSY", "STORE_LOST"].includes(error.code);
 
 let ahead = 0;
 /** The time by the daemon's clock: through a tunnel it may be another machine's, and what holds until a moment means its own. */

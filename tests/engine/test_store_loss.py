@@ -1,0 +1,354 @@
+"""The store's files deleted, emptied, replaced or damaged, while the daemon runs and while it is down: what lives is seen, a kill
+works, and the loss is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.domain.call_key import new_key
+from lamplighter.errors import Code, LampError
+from lamplighter.lifecycle.recovery.cards import CARD, forget_words
+from lamplighter.testing.engine import Engine
+from lamplighter.testing.processes import alive, wait_until
+
+_SUFFIXES = ("", "-wal", "-shm")
+
+
+def store(lit: Engine, suffix: str = "") -> Path:
+    return Path(f"{lit.home.database}{suffix}")
+
+
+def started(lit: Engine, name: str = "worker") -> tuple[str, tuple[int, int]]:
+    """A session, and its command's process."""
+    session = lit.start("sleep", "300", headless=True, name=name)["id"]
+    birth = json.loads((lit.folder / "sessions" / session / "birth.json").read_text())
+    return session, (birth["main"][0], birth["main"][1])
+
+
+def alive_ids(lit: Engine) -> list[str]:
+    return [row["id"] for row in lit.call("list_sessions")["sessions"]]
+
+
+def remember(lit: Engine, text: str) -> None:
+    lit.call("store_records", everywhere=True, records=[{"content": text}])
+
+
+def remembered(lit: Engine) -> list[str]:
+    return sorted(one["content"] for one in lit.call("list_records", all=True)["records"])
+
+
+def findings(lit: Engine) -> dict[str, dict[str, Any]]:
+    return {check["name"]: check for check in lit.call("check_host")["checks"]}
+
+
+def stop(lit: Engine) -> None:
+    """As a machine does that has no time: the daemon is gone at once, and stays away until somebody asks."""
+    lit.call("stop_daemon")
+    assert wait_until(lambda: not alive(*lit.daemon()))
+
+
+def check_everything_ends(lit: Engine, session: str, main: tuple[int, int]) -> None:
+    """What lives is listed, a kill of it works, and so does ending all the rest."""
+    assert session in alive_ids(lit)
+    killed = lit.call("kill_session", session=session, force=True, grace="0s")
+    assert (killed["state"], killed["certificate"]["survivors"]) == ("ended", [])
+    assert not alive(*main)
+    lit.call("stop_daemon", all=True, grace="0s")
+    left = lit.folder / "sessions"
+    assert left.is_dir()
+
+
+# -- while the daemon runs: its open connection still has everything
+
+
+def _delete(*suffixes: str) -> Callable[[Engine], None]:
+    def act(lit: Engine) -> None:
+        for suffix in suffixes:
+            store(lit, suffix).unlink(missing_ok=True)
+
+    return act
+
+
+def _replace(lit: Engine) -> None:
+    other = lit.folder / "other.db"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE somebody_elses (n)")
+    db.close()
+    os.rename(other, store(lit))
+
+
+WHILE_RUNNING = {
+    "wal deleted": _delete("-wal"),
+    "shm deleted": _delete("-shm"),
+    "db deleted": _delete(""),
+    "all deleted": _delete(*_SUFFIXES),
+    "replaced": _replace,
+}
+
+
+@pytest.mark.parametrize("what", WHILE_RUNNING)
+def test_files_that_go_while_the_daemon_runs_lose_nothing(lit: Engine, what: str) -> None:
+    session, main = started(lit)
+    remember(lit, "before it went")
+    WHILE_RUNNING[what](lit)
+    remember(lit, "after it went")
+    lit.kill(lit.daemon())
+    assert remembered(lit) == ["after it went", "before it went"]
+    assert lit.show(session)["name"] == "worker"
+    found = findings(lit)["store"]
+    assert found["state"] == "bad"
+    assert "nothing was lost" in found["found"]
+    assert [event for event in lit.events() if event["action"] == "store made again"]
+    check_everything_ends(lit, session, main)
+
+
+def test_a_store_that_goes_while_nobody_asks_is_made_again(lit: Engine) -> None:
+    """Noticed without a write: the files may go for good with the daemon, which can be lost at any moment."""
+    remember(lit, "before it went")
+    _delete(*_SUFFIXES)(lit)
+    assert wait_until(lambda: store(lit).exists() and store(lit).stat().st_size > 0)
+    lit.kill(lit.daemon())
+    assert remembered(lit) == ["before it went"]
+
+
+# -- the file itself is damaged, or was lost while no daemon ran
+
+
+def _truncate(lit: Engine) -> None:
+    os.truncate(store(lit), 0)
+
+
+def _overwrite(lit: Engine) -> None:
+    size = store(lit).stat().st_size
+    store(lit, "-wal").unlink(missing_ok=True)
+    with open(store(lit), "r+b") as file:
+        file.write(b"this is no database at all " * (size // 27))
+
+
+def _garbage_header(lit: Engine) -> None:
+    store(lit).write_bytes(os.urandom(8192))
+
+
+def _corrupt_page(lit: Engine) -> None:
+    size = store(lit).stat().st_size
+    with open(store(lit), "r+b") as file:
+        for page in range(2, size // 4096 - 1):
+            file.seek(page * 4096)
+            file.write(os.urandom(4096))
+
+
+def _only_wal(lit: Engine) -> None:
+    shutil.copy(store(lit), lit.folder / "copy")
+    store(lit).unlink()
+    store(lit, "-shm").unlink(missing_ok=True)
+    if not store(lit, "-wal").exists():
+        store(lit, "-wal").write_bytes(b"what was left of it")
+
+
+def _everything(lit: Engine) -> None:
+    for path in lit.folder.iterdir():
+        if path.name != "run":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+WHILE_DOWN = {
+    "deleted": _delete(*_SUFFIXES),
+    "emptied": _truncate,
+    "garbage": _garbage_header,
+    "corrupt": _corrupt_page,
+    "only the wal is left": _only_wal,
+    "everything deleted": _everything,
+}
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+@pytest.mark.parametrize("what", WHILE_DOWN)
+def test_a_store_lost_while_the_daemon_is_down(lit: Engine, what: str, how: str) -> None:
+    session, main = started(lit)
+    if how == "stopped":
+        stop(lit)
+        WHILE_DOWN[what](lit)
+    else:
+        # The keeper starts it again at once: hold it back while the files go.
+        stop(lit)
+        lit.call("get_status")
+        stop(lit)
+        WHILE_DOWN[what](lit)
+    assert alive_ids(lit) == [session]
+    assert lit.show(session)["name"] == "worker"
+    assert lit.show(session)["command"][:2] == ["sleep", "300"]
+    found = findings(lit)["store"]
+    assert found["state"] == "bad"
+    assert [event for event in lit.events() if event["action"] == "store lost"]
+    listed = lit.cli("ls")
+    assert "what was left of it is in" in listed.stdout + listed.stderr
+    check_everything_ends(lit, session, main)
+
+
+@pytest.mark.parametrize("what", [_truncate, _overwrite])
+def test_a_file_damaged_under_the_running_daemon(lit: Engine, what: Callable[[Engine], None]) -> None:
+    session, main = started(lit)
+    what(lit)
+
+    def listed() -> bool:
+        try:
+            remember(lit, "after the damage")
+            return remembered(lit)[:1] == ["after the damage"] and alive_ids(lit) == [session]
+        except LampError as error:
+            if error.code is not Code.STORE_LOST:
+                raise
+            return False
+
+    assert wait_until(listed, 60)
+    lit.kill(lit.daemon())
+    assert "after the damage" in remembered(lit)
+    assert findings(lit)["store"]["state"] == "bad"
+    check_everything_ends(lit, session, main)
+
+
+def test_a_first_start_is_no_loss(lit: Engine) -> None:
+    assert findings(lit)["store"]["state"] == "ok"
+    session, _ = started(lit)
+    stop(lit)
+    assert alive_ids(lit) == [session]
+    assert findings(lit)["store"]["state"] == "ok"
+    assert not [event for event in lit.events() if event["action"].startswith("store")]
+
+
+def test_a_read_only_state_folder(lit: Engine) -> None:
+    session, main = started(lit)
+    lit.folder.chmod(0o500)
+    try:
+        lit.kill(lit.daemon())
+        assert alive_ids(lit) == [session]
+        killed = lit.call("kill_session", session=session, force=True, grace="0s")
+        assert killed["state"] == "ended"
+        assert not alive(*main)
+    finally:
+        lit.folder.chmod(0o700)
+
+
+# -- what is restored
+
+
+def snapshots(lit: Engine) -> list[Path]:
+    return sorted((lit.folder / "snapshots").glob("*.db"))
+
+
+def restart(lit: Engine) -> None:
+    """A daemon makes a snapshot soon after its start."""
+    before = {path.name for path in snapshots(lit)}
+    stop(lit)
+    lit.call("get_status")
+    assert wait_until(lambda: {path.name for path in snapshots(lit)} - before)
+
+
+def test_a_snapshot_is_restored_over_an_unusable_file_alone(lit: Engine) -> None:
+    session, main = started(lit)
+    remember(lit, "in the snapshot")
+    token = lit.call("create_token", name="outside", scope="read")
+    assert token["secret"]
+    restart(lit)
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in snapshots(lit))
+    last = max(event["n"] for event in lit.events())
+    remember(lit, "after the snapshot")
+    other, _ = started(lit, "newer")
+    stop(lit)
+    _garbage_header(lit)
+    damaged = store(lit).read_bytes()
+    assert sorted(alive_ids(lit)) == sorted([session, other])
+    assert lit.show(other)["name"] == "newer"
+    assert remembered(lit) == ["in the snapshot"]
+    found = findings(lit)["store"]
+    assert found["state"] == "bad"
+    assert "snapshot" in found["found"]
+    kept = list((lit.folder / "lost").rglob("lamplighter.db"))
+    assert [path.read_bytes() for path in kept] == [damaged]
+    tokens = {one["name"]: one["state"] for one in lit.call("list_tokens")["tokens"]}
+    assert tokens == {"outside": "revoked"}
+    assert min(event["n"] for event in lit.events() if event["action"] == "store lost") > last + 100
+    lit.call("kill_session", session=other, force=True, grace="0s")
+    check_everything_ends(lit, session, main)
+
+
+def test_a_key_of_before_the_loss_is_not_carried_out_again(lit: Engine) -> None:
+    session, main = started(lit)
+    key = new_key()
+    remember_with: dict[str, Any] = {"everywhere": True, "records": [{"content": "only once"}]}
+    lit.call("store_records", key=key, **remember_with)
+    stop(lit)
+    _delete(*_SUFFIXES)(lit)
+    with pytest.raises(LampError) as unknown:
+        lit.call("store_records", key=key, **remember_with)
+    assert unknown.value.code is Code.OUTCOME_UNKNOWN
+    assert remembered(lit) == []
+    remember(lit, "a new call")
+    lit.call("store_records", key=new_key(), **remember_with)
+    assert remembered(lit) == ["a new call", "only once"]
+    check_everything_ends(lit, session, main)
+
+
+def test_what_has_no_process_any_more_is_lost(lit: Engine) -> None:
+    session, _ = started(lit)
+    restart(lit)
+    lit.call("kill_session", session=session, force=True, grace="0s")
+    stop(lit)
+    shutil.rmtree(lit.folder / "sessions" / session)
+    _garbage_header(lit)
+    assert alive_ids(lit) == []
+    assert lit.show(session)["ending"]["how"] == "lost"
+
+
+def test_a_daemon_killed_while_it_restores_begins_again(lit: Engine) -> None:
+    session, main = started(lit)
+    remember(lit, "in the snapshot")
+    restart(lit)
+    stop(lit)
+    _garbage_header(lit)
+    before = time.monotonic()
+    for number in range(12):
+        pid = os.fork()
+        if pid == 0:  # asks for a daemon, and is gone with it
+            try:
+                os.environ.update(lit.environment)
+                lit.connect().close()
+            finally:
+                os._exit(0)
+        wait_until(lambda: alive(*lit.daemon()), 0.5)
+        wait_until(lambda number=number, before=before: time.monotonic() > before + 0.05 * number, 5)
+        if alive(*lit.daemon()):
+            os.kill(lit.daemon()[0], 9)
+        os.waitpid(pid, 0)
+        before = time.monotonic()
+    assert alive_ids(lit) == [session]
+    assert remembered(lit) == ["in the snapshot"]
+    assert findings(lit)["store"]["state"] == "bad"
+    assert len([event for event in lit.events() if event["action"] == "store lost"]) == 1
+    check_everything_ends(lit, session, main)
+
+
+def test_forgetting_for_good_reaches_what_is_kept_beside_the_store(lit: Engine) -> None:
+    remember(lit, "the colour is vermilion")
+    restart(lit)
+    record = lit.call("list_records", all=True)["records"][0]["id"]
+    lit.call("update_record", records=[record], action="forget", hard=True)
+    for path in lit.folder.rglob("*"):
+        if path.is_file() and path.name not in ("daemon.log", "keeper.log"):
+            assert b"vermilion" not in path.read_bytes(), path
+
+
+def test_a_card_with_words_that_are_forgotten_goes(tmp_path: Path) -> None:
+    for name, text in (("one", 'say "vermilion"'), ("other", "nothing of it")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / CARD).write_text(json.dumps({"command": [text]}))
+    forget_words(str(tmp_path), ['"vermilion"'])
+    assert [path.parent.name for path in tmp_path.rglob(CARD)] == ["other"]
