@@ -66,7 +66,7 @@ def stage(lit: Engine, tmp_path: Path) -> Stage:
 # What is known of each program: terminal, one task. U is a conversation's id, P the prompt.
 NEW = {
     "claude": ("--session-id U -- P", "-p --output-format stream-json --verbose --session-id U"),
-    "codex": ("-- P", "exec --json --skip-git-repo-check"),
+    "codex": ('-c projects./dev/null.trust_level="untrusted" -- P', "exec --json --skip-git-repo-check"),
     "gemini": ("--session-id U --prompt-interactive=P", "-o stream-json --skip-trust --session-id U"),
     "opencode": ("--prompt=P", "run --format json"),
     "kiro": ("chat -- P", "chat --no-interactive"),

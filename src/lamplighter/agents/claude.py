@@ -334,6 +334,9 @@ STARTING = Manner(
     ),
     model=("--model", "{model}"),
     by_folder=True,
+    # Else the left arrow on an empty line moves the conversation to a worker of its daemon, out of the session.
+    environment={"CLAUDE_CODE_DISABLE_AGENT_VIEW": "1"},
+    hands_over=frozenset({"--bg", "--background"}),
 )
 
 # -- what it leaves behind

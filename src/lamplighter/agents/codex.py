@@ -285,6 +285,10 @@ STARTING = Manner(
         needs_prompt=True,
     ),
     model=("--model", "{model}"),
+    # With a setting of its own on the command line it never uses the daemon that all others share, running or not; one that
+    # means nothing, and that every version takes. features.daemon_auto_start=false makes it ask when that daemon runs, and
+    # --no-daemon is an error in versions that do not know it.
+    apart=("-c", 'projects./dev/null.trust_level="untrusted"'),
 )
 
 # -- what it leaves behind
