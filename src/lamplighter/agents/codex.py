@@ -29,7 +29,7 @@ from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files, words_of
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -58,9 +58,11 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached
 
 
 def named(where: Where) -> Seen | None:
-    """What its process has open goes before all, when that is one of this folder's alone: its own daemon serves several. What it
-    starts comes after it, and may be another of its kind."""
+    """What its process has open goes before all, when that is one of this folder's alone. What it starts comes after it, and may
+    be another of its kind; a daemon that it started serves others too, and says nothing of it."""
     for pid in where.pids:
+        if TRACES.is_daemon(words_of(pid)):
+            continue
         held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
         own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]
         if own:
@@ -222,7 +224,7 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format(
-    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"})
+    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"}), lazy=True
 )
 
 

@@ -156,6 +156,9 @@ class Undertaker:
             await self._close_logical(lamp)
             self._carrying.pop(session, None)
             return
+        await self.farewell.follow(
+            lamp.session
+        )  # which conversation it is in is told by what was typed before it is asked
         await self._ask(lamp)
         while not lamp.ended.is_set():
             intent = lamp.session.intent
