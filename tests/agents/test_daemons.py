@@ -121,3 +121,31 @@ def test_two_that_we_start_have_nothing_in_common(codex: Stage, lit: Engine) -> 
     ended = lit.show(first)
     assert ended["conversation"] is None
     assert not ended["tokens"]
+
+
+def plainly_at_work(stage: Stage) -> str:
+    """As `at_work`, by a command line of the user's own, which is run as it is."""
+    stage.model.script = [[*stage.jobs(), Hang(Gate()), Say("never said")]]
+    command = [*stage.agent.program(), "leave things"]
+    session = stage.terminal(None, agent=None, model=None, command=command)
+    wanted = stage.expected() - {"server"}
+    assert wait_until(lambda: stage.roles() >= wanted, PATIENCE), (stage.roles(), stage.told(session))
+    return session
+
+
+@pytest.mark.parametrize("act", ["end", "kill"])
+def test_a_conversation_in_the_users_daemon_is_stopped_there(codex: Stage, lit: Engine, act: str) -> None:
+    """The words were given as they are, so the user's daemon runs its tools: they end, the daemon stays, and nothing is proven."""
+    with outside(codex):
+        (daemon,) = daemons(codex)
+        session = plainly_at_work(codex)
+        assert wait_until(lambda: lit.show(session)["conversation"], PATIENCE)
+        told = lit.call(f"{act}_session", session=session, grace="1s", **({"force": True} if act == "kill" else {}))
+        certificate = told["certificate"]
+        assert jobs(codex) == [], told
+        assert certificate["guarantee"] == "best_effort"
+        assert daemon.pid in {one["pid"] for one in certificate["spared"]}, certificate
+        assert "was told to stop this conversation" in certificate["spared"][0]["why"]
+        assert alive(daemon.pid, daemon.start_ticks)
+        resumed = codex.terminal(resume=lit.show(session)["conversation"]["id"])
+        assert codex.shows(resumed, "leave things"), codex.told(resumed)

@@ -26,6 +26,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
@@ -376,6 +377,22 @@ TRACES = Traces(
     registry=_registry,
     variables=("CLAUDE_CONFIG_DIR",),
 )
+
+
+def _is_server(words: Sequence[str]) -> bool:
+    return "daemon" in words[1:3] and "--origin" in words
+
+
+def _may_use(words: Sequence[str]) -> bool:
+    """Any at a terminal: the left arrow on an empty line moves its conversation there."""
+    return not {"-p", "--print"} & {*words[1:]}
+
+
+def _stop(conversation: str) -> tuple[tuple[str, ...], ...]:
+    return (("stop", conversation[:8]),)
+
+
+SHARING = Sharing("claude", _is_server, _may_use, _stop)
 
 ACP = Structured(command=("claude-agent-acp",))
 

@@ -24,6 +24,7 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
@@ -318,6 +319,28 @@ TRACES = Traces(
     daemon=(("app-server", "--managed-daemon"), ("app-server", "daemon", "pid-update-loop")),
     variables=("CODEX_HOME",),
 )
+
+
+def _is_server(words: Sequence[str]) -> bool:
+    return "--managed-daemon" in words and "--listen" in words
+
+
+def _is_updater(words: Sequence[str]) -> bool:
+    return "pid-update-loop" in words
+
+
+def _may_use(words: Sequence[str]) -> bool:
+    """One with settings of its own never does, nor one that does a task and leaves."""
+    own = {"-c", "--config", "--no-daemon", "exec", "e", "app-server", "mcp-server", "archive", "unarchive"}
+    return not own & {*words[1:]} and not any(word.startswith(("--config=", "-c")) for word in words[1:])
+
+
+def _stop(conversation: str) -> tuple[tuple[str, ...], ...]:
+    """To interrupt a turn leaves its command running; to put the conversation away does not, and it is taken back at once."""
+    return ("archive", conversation), ("unarchive", conversation)
+
+
+SHARING = Sharing("codex", _is_server, _may_use, _stop, _is_updater)
 
 ACP = Structured(
     command=("codex-acp",),

@@ -32,6 +32,7 @@ from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.talk.leaving import Leaving
 from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.lifecycle.tmux.panes import Panes
+from lamplighter.lifecycle.vendor_daemons import VendorDaemons
 from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Undertaker:
         self.tasks = tasks
         self.panes = panes
         self.farewell = farewell
+        self.vendor_daemons = VendorDaemons(fleet)
         self.cgroup_base: str | None = None
         self.leaving: Leaving | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
@@ -247,6 +249,7 @@ class Undertaker:
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
+        certificate = await self.vendor_daemons.settle(lamp.session, certificate)
         why = document.get("why") if intent is None else None
         await self._record(
             lamp,
@@ -274,6 +277,7 @@ class Undertaker:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
         intent = lamp.session.intent
         certificate = await self._clear(lamp.session, certificate, others=intent is not None)
+        certificate = await self.vendor_daemons.settle(lamp.session, certificate)
         await self._record(
             lamp,
             Ending(
