@@ -72,6 +72,7 @@ class Tree:
         self.terminal = terminal
         self.infrastructure: set[int] = set()
         self.spared: dict[tuple[int, int], tuple[str, str]] = {}
+        self.serving: dict[tuple[int, int], str] = {}  # daemons that others use, as Lamplighter's daemon says, and why
         self.adopted = False
         self.roots: set[tuple[int, int]] = set()
         self.deaths: dict[tuple[int, int], Death] = {}
@@ -127,6 +128,10 @@ class Tree:
         """Take out what is others', and say which. Once spared is spared for good."""
         for pid, why in find_spared(found).items():
             self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
+        serving = {pid: self.serving[stat.key] for pid, stat in found.items() if stat.key in self.serving}
+        for pid, why in serving.items():
+            for each in (pid, *proc.descendants(found, {pid})):
+                self.spared.setdefault(found[each].key, (proc.command_of(each), why))
         spared = [pid for pid, stat in found.items() if stat.key in self.spared]
         for pid in spared:
             del found[pid]

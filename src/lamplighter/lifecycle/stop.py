@@ -214,6 +214,8 @@ class Undertaker:
         """Tell the shim; False when it could not be told. One that is older than `hangup` begins with TERM."""
         assert lamp.line is not None
         first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
+        if spare := await self.vendor_daemons.serving_others(lamp.session):
+            first["spare"] = spare
         try:
             await lamp.line.ask("stop", grace=intent.grace, **first)
         except (LampError, RefusedError):

@@ -79,6 +79,13 @@ class VendorDaemons:
             spared=[*certificate.spared, *spared],
         )
 
+    async def serving_others(self, session: Session) -> list[tuple[int, int, str]]:
+        """The daemons that were started inside this session and have others to serve: not to be ended with it."""
+        sharing = sharing_of(session.agent)
+        if sharing is None or session.shim is None or not sharing.may_use(session.command):
+            return []
+        return await asyncio.to_thread(_serving_others, sharing, session, session.shim.pid)
+
     async def _stopped(self, session: Session, sharing: Sharing, server: Server, conversation: str) -> bool:
         """Whether the agent's own program said that it did it. All of its commands are run: the last may take the first back."""
         program = await asyncio.to_thread(_program, session, server)
@@ -144,6 +151,27 @@ def _servers(sharing: Sharing, session: Session) -> list[Server]:
         if _place(said, names, home) == own:
             found.append(Server(stat, tuple(words), {"HOME": home, **said}))
     return found
+
+
+def _serving_others(sharing: Sharing, session: Session, shim: int) -> list[tuple[int, int, str]]:
+    """Those below the shim, while one of their kind that is not below it may use them."""
+    names, home = ("HOME", *traces_of(sharing.agent).variables), os.path.expanduser("~")
+    inside: list[tuple[int, int, str]] = []
+    users: list[int] = []
+    places = {_place(one.place, names, home) for one in _servers(sharing, session)}
+    for pid, stat in proc.scan().items() if places else ():
+        words = proc.words_of(pid, 8192) if stat.state not in "ZX" else []
+        program = recognise(words)
+        if program is None or program.name != sharing.agent or not _is_mine(pid):
+            continue
+        if _place(proc.variables_of(pid, names), names, home) not in places:
+            continue
+        below = any(one.pid == shim for one in proc.ancestors(pid))
+        if sharing.is_server(words) or sharing.also(words):
+            inside += [(pid, stat.start, f"{sharing.agent}'s own daemon, which serves others too")] if below else []
+        elif not below and sharing.may_use(words):
+            users.append(pid)
+    return inside if users else []
 
 
 def _place(said: Mapping[str, str], names: Iterable[str], home: str) -> str:
