@@ -57,6 +57,10 @@ class Agency:
     def daemons(self) -> list[Process]:
         return [one for one in touched(str(self.home)) if "--managed-daemon" in one.cmdline]
 
+    def found(self, pid: int) -> list[dict[str, Any]]:
+        leaks = self.lit.call("scan_host")["leaks"]
+        return [leak for leak in leaks if pid in {each["pid"] for each in leak["processes"]}]
+
     def asked(self) -> list[str]:
         file = self.home / "asked"
         return file.read_text().splitlines() if file.exists() else []
@@ -126,6 +130,23 @@ def test_a_daemon_that_does_not_listen(agency: Agency, users: Process) -> None:
     assert certificate["guarantee"] == "best_effort"
     assert tool.pid in {one["pid"] for one in certificate["processes"]}
     assert "could not be told" in certificate["spared"][0]["why"]
+
+
+def test_what_a_daemon_runs_for_nobody_is_found(agency: Agency, users: Process) -> None:
+    """The terminal is killed by somebody; while it was there, nothing was a leak."""
+    conversation = str(uuid.uuid4())
+    terminal = subprocess.Popen(
+        [*agency.program, "resume", conversation], cwd=agency.home, env=agency.environment, stdout=subprocess.DEVNULL
+    )
+    assert wait_until(lambda: agency.tools(conversation))
+    (tool,) = agency.tools(conversation)
+    assert agency.found(tool.pid) == []
+    terminal.kill()
+    terminal.wait()
+    (leak,) = agency.found(tool.pid)
+    assert (leak["certainty"], leak["agent"], leak["session"]) == ("likely", "codex", conversation)
+    assert f"codex's daemon {users.pid} runs it" in leak["why"][0]
+    os.kill(tool.pid, signal.SIGKILL)
 
 
 def test_one_with_settings_of_its_own_has_no_part_in_it(agency: Agency, users: Process) -> None:
