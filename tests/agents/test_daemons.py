@@ -135,7 +135,7 @@ def plainly_at_work(stage: Stage) -> str:
 
 @pytest.mark.parametrize("act", ["end", "kill"])
 def test_a_conversation_in_the_users_daemon_is_stopped_there(codex: Stage, lit: Engine, act: str) -> None:
-    """The words were given as they are, so the user's daemon runs its tools: they end, the daemon stays, and nothing is proven."""
+    """The words were given as they are, so the user's daemon runs its tools: they end, and the daemon stays."""
     with outside(codex):
         (daemon,) = daemons(codex)
         session = plainly_at_work(codex)

@@ -26,8 +26,8 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
-from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, here
@@ -388,11 +388,11 @@ def _may_use(words: Sequence[str]) -> bool:
     return not {"-p", "--print"} & {*words[1:]}
 
 
-def _stop(conversation: str) -> tuple[tuple[str, ...], ...]:
+def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     return (("stop", conversation[:8]),)
 
 
-SHARING = Sharing("claude", _is_server, _may_use, _stop)
+SHARING = Sharing("claude", _is_server, _may_use, _stop_commands)
 
 ACP = Structured(command=("claude-agent-acp",))
 

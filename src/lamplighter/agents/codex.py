@@ -24,8 +24,8 @@ from lamplighter.agents.conversation import (
 from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
-from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
@@ -335,12 +335,12 @@ def _may_use(words: Sequence[str]) -> bool:
     return not own & {*words[1:]} and not any(word.startswith(("--config=", "-c")) for word in words[1:])
 
 
-def _stop(conversation: str) -> tuple[tuple[str, ...], ...]:
+def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     """To interrupt a turn leaves its command running; to put the conversation away does not, and it is taken back at once."""
     return ("archive", conversation), ("unarchive", conversation)
 
 
-SHARING = Sharing("codex", _is_server, _may_use, _stop, _is_updater)
+SHARING = Sharing("codex", _is_server, _may_use, _stop_commands, _is_updater)
 
 ACP = Structured(
     command=("codex-acp",),

@@ -18,18 +18,22 @@ SHARING: dict[str, str] = {
 }
 
 
+def _nothing(words: Sequence[str]) -> bool:
+    del words
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """`is_server`: whether a command line is the daemon's; `may_use`: whether one that was started so may be served by it.
     `stop` gives the words, behind the program, that end what a conversation runs there and leave it to be gone on with: one
-    command after the other. `also`: other processes that belong to the daemon. `reach` says what that does not end."""
+    command after the other. `also`: other processes that belong to the daemon."""
 
     agent: str
     is_server: Callable[[Sequence[str]], bool]
     may_use: Callable[[Sequence[str]], bool]
     stop: Callable[[str], tuple[tuple[str, ...], ...]]
-    also: Callable[[Sequence[str]], bool] = lambda _: False
-    reach: str = ""
+    also: Callable[[Sequence[str]], bool] = _nothing
 
 
 @lru_cache(maxsize=16)

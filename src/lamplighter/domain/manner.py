@@ -36,8 +36,8 @@ class Manner:
     """`terminal` stays for more, `headless` does one task and leaves. `model` are the words that choose a model, behind the other
     words, or with `model_first` right behind the program. `package` is what npm calls it. `by_folder`: it finds a conversation
     only in the folder that it was in. `untested`: never tried with the real program. `apart` are words in front of
-    the caller's own, on a terminal, and `environment` variables, that keep it from sharing a daemon with others of its kind: what it starts is then its own.
-    `hands_over` are options by which it gives its work to such a daemon and leaves."""
+    the caller's own, on a terminal, and `environment` variables, that keep it from sharing a daemon with others of its kind:
+    what it starts is then its own. `hands_over` are options by which it gives its work to such a daemon and leaves."""
 
     agent: str
     program: tuple[str, ...]

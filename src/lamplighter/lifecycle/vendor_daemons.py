@@ -48,7 +48,7 @@ class VendorDaemons:
         self.fleet = fleet
 
     async def settle(self, session: Session, certificate: Certificate) -> Certificate:
-        """The certificate, once what its conversation runs in a shared daemon was stopped; as it is when none has a part in it."""
+        """The certificate, once what its conversation runs in a shared daemon was stopped; as it is when there is no such."""
         sharing = sharing_of(session.agent)
         if sharing is None or session.boot != proc.boot_id() or not sharing.may_use(session.command):
             return certificate
@@ -238,7 +238,7 @@ def _marked(session: Session) -> dict[tuple[int, int], str]:
             continue
         said = proc.variables_of(pid, (MARK, *names))
         # With a mark of ours it is that session's, whatever its agent told it.
-        if said.get(MARK) in (None, session.id) and any(said.get(name) == conversation for name in names):
-            if recognise(proc.words_of(pid, 8192)) is None:
-                found[stat.key] = proc.command_of(pid)
+        own = said.get(MARK) in (None, session.id) and any(said.get(name) == conversation for name in names)
+        if own and recognise(proc.words_of(pid, 8192)) is None:
+            found[stat.key] = proc.command_of(pid)
     return found

@@ -2,9 +2,9 @@
 standard library alone, as it is run as a program called codex.
 
 `app-server --managed-daemon --listen`: the daemon, which runs tools for its clients, each in a session of its own, outside every
-client's tree. `resume ID`: a terminal, which has the daemon run a tool for that conversation and then waits; it starts the daemon when there is
-none. `archive ID`: has
-the daemon end what it runs for the conversation; `deaf` beside the socket makes it refuse. `unarchive ID` is noted.
+client's tree. `resume ID`: a terminal, which starts the daemon when there is none, has it run a tool for that conversation,
+and then waits. `archive ID`: has the daemon end what it runs for the conversation; a file `deaf` beside the socket makes it
+refuse. `unarchive ID` is noted.
 """
 
 from __future__ import annotations

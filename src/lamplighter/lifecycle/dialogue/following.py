@@ -175,8 +175,8 @@ def _first(question: _Question, candidates: list[Candidate]) -> Seen | None:
 
 
 def _is_ours(candidate: Candidate, question: _Question) -> bool:
-    """Not where nothing was ever said to one that begins none before, nor where another that has none yet, and that was started between us and it, is as
-    likely the one."""
+    """Not where nothing was ever said to one that begins none before; nor where another that has none yet, and that was started
+    between us and it, is as likely the one."""
     where = question.where
     if candidate.asked and candidate.asked in where.command:
         return True
