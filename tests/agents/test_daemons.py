@@ -140,7 +140,10 @@ def test_a_conversation_in_the_users_daemon_is_stopped_there(codex: Stage, lit: 
         (daemon,) = daemons(codex)
         session = plainly_at_work(codex)
         assert wait_until(lambda: lit.show(session)["conversation"], PATIENCE)
-        told = lit.call(f"{act}_session", session=session, grace="1s", **({"force": True} if act == "kill" else {}))
+        if act == "kill":
+            told = lit.call("kill_session", session=session, grace="1s", force=True)
+        else:
+            told = lit.call("end_session", session=session, grace="1s")
         certificate = told["certificate"]
         assert jobs(codex) == [], told
         assert certificate["guarantee"] == "best_effort"
