@@ -34,12 +34,12 @@ def lit(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 def laden(stage: Stage, *, terminal: bool) -> str:
     """A session of the agent with everything that it can leave: a job, one in a session of its own, a tool that runs, a deaf
-    MCP server; and what it starts by itself."""
+    MCP server. None has a daemon that others share."""
     stage.model.script = [[*stage.jobs(), Hang(Gate()), Say("never said")]]
     session = stage.terminal("leave things") if terminal else stage.headless("leave things")
-    own = ["managed-daemon"] if terminal and stage.agent.name == "codex" else []
-    expected = {*stage.expected(), *own}
+    expected = stage.expected()
     assert wait_until(lambda: stage.roles() >= expected, PATIENCE), (stage.roles(), stage.told(session))
+    assert "managed-daemon" not in stage.roles()
     return session
 
 

@@ -17,7 +17,7 @@ CLAUDE = written("claude", ("claude", "-p", "--", "{task}"), ("claude", "--", "{
 def test_what_the_operator_wrote() -> None:
     assert CLAUDE.headless == Way(new=("-p",), prompt=("--", "{prompt}"), needs_prompt=True)
     assert CLAUDE.terminal == Way(prompt=("--", "{prompt}"), needs_prompt=True)
-    assert CLAUDE.words(CLAUDE.headless.new, ("--add-dir", "x"), "big") == (
+    assert CLAUDE.words(CLAUDE.headless.new, ("--add-dir", "x"), "big", headless=True) == (
         "claude", "--model", "big", "-p", "--add-dir", "x",
     )  # fmt: skip
     assert written("cat", ("cat", "-"), (), ()).headless == Way(new=("-",))
@@ -25,7 +25,7 @@ def test_what_the_operator_wrote() -> None:
 
 def test_a_model_needs_its_place() -> None:
     with pytest.raises(InputError, match="no place for a model"):
-        written("cat", ("cat",), (), ()).words((), (), "big")
+        written("cat", ("cat",), (), ()).words((), (), "big", headless=True)
 
 
 def test_what_is_written_goes_before_what_is_known() -> None:
@@ -34,7 +34,7 @@ def test_what_is_written_goes_before_what_is_known() -> None:
     assert merged.program == ("node", "/x/codex")
     assert merged.headless.new == ("exec",)
     assert merged.headless.resume is not None
-    assert merged.words(merged.headless.resume, (), "big")[:4] == ("node", "/x/codex", "exec", "resume")
+    assert merged.words(merged.headless.resume, (), "big", headless=True)[:4] == ("node", "/x/codex", "exec", "resume")
     assert merged.model == ("--model", "{model}")
 
 

@@ -66,7 +66,7 @@ def stage(lit: Engine, tmp_path: Path) -> Stage:
 # What is known of each program: terminal, one task. U is a conversation's id, P the prompt.
 NEW = {
     "claude": ("--session-id U -- P", "-p --output-format stream-json --verbose --session-id U"),
-    "codex": ("-- P", "exec --json --skip-git-repo-check"),
+    "codex": ('-c projects./dev/null.trust_level="untrusted" -- P', "exec --json --skip-git-repo-check"),
     "gemini": ("--session-id U --prompt-interactive=P", "-o stream-json --skip-trust --session-id U"),
     "opencode": ("--prompt=P", "run --format json"),
     "kiro": ("chat -- P", "chat --no-interactive"),
@@ -298,3 +298,20 @@ def test_a_start_is_whole_and_once(mortal: Engine, tmp_path: Path, every: int) -
         assert started["conversation"] == before["conversation"]
         assert len(stage.records(made)) == made
         mortal.call("kill_session", session=started["id"], grace="0s", force=True)
+
+
+@pytest.mark.parametrize(
+    "given", [{"agent": "claude", "command": ["--bg"]}, {"command": ["claude", "--background", "do"]}]
+)
+def test_what_gives_its_work_to_a_daemon_is_refused(stage: Stage, given: dict[str, Any]) -> None:
+    with pytest.raises(LampError, match="own daemon") as refused:
+        stage.start(**given)
+    assert refused.value.code is Code.BAD_INPUT
+    assert "lamp attach" in refused.value.hint
+
+
+def test_claude_is_kept_from_its_daemon_unless_its_user_says_otherwise(stage: Stage) -> None:
+    variable = "CLAUDE_CODE_DISABLE_AGENT_VIEW"
+    for given, expected in (({}, "1"), ({variable: "0"}, "0")):
+        pid = stage.start(agent="claude", env=given)["pid"]
+        assert f"{variable}={expected}" in Path(f"/proc/{pid}/environ").read_text().split("\0")

@@ -27,6 +27,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, us
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, here
@@ -334,6 +335,9 @@ STARTING = Manner(
     ),
     model=("--model", "{model}"),
     by_folder=True,
+    # Else the left arrow on an empty line moves the conversation to a worker of its daemon, out of the session.
+    environment={"CLAUDE_CODE_DISABLE_AGENT_VIEW": "1"},
+    hands_over=frozenset({"--bg", "--background"}),
 )
 
 # -- what it leaves behind
@@ -373,6 +377,22 @@ TRACES = Traces(
     registry=_registry,
     variables=("CLAUDE_CONFIG_DIR",),
 )
+
+
+def _is_server(words: Sequence[str]) -> bool:
+    return "daemon" in words[1:3] and "--origin" in words
+
+
+def _may_use(words: Sequence[str]) -> bool:
+    """Any at a terminal: the left arrow on an empty line moves its conversation there."""
+    return not {"-p", "--print"} & {*words[1:]}
+
+
+def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
+    return (("stop", conversation[:8]),)
+
+
+SHARING = Sharing("claude", _is_server, _may_use, _stop_commands)
 
 ACP = Structured(command=("claude-agent-acp",))
 

@@ -25,11 +25,12 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, us
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files, words_of
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -58,9 +59,11 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached
 
 
 def named(where: Where) -> Seen | None:
-    """What its process has open goes before all, when that is one of this folder's alone: its own daemon serves several. What it
-    starts comes after it, and may be another of its kind."""
+    """What its process has open goes before all, when that is one of this folder's alone. What it starts comes after it, and may
+    be another of its kind; a daemon that it started serves others too, and says nothing of it."""
     for pid in where.pids:
+        if TRACES.is_daemon(words_of(pid)):
+            continue
         held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
         own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]
         if own:
@@ -222,7 +225,7 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 
 TRANSCRIPTS = Format(
-    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"})
+    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"}), lazy=True
 )
 
 
@@ -285,6 +288,10 @@ STARTING = Manner(
         needs_prompt=True,
     ),
     model=("--model", "{model}"),
+    # With a setting of its own on the command line it never uses the daemon that all others share, running or not; one that
+    # means nothing, and that every version takes. features.daemon_auto_start=false makes it ask when that daemon runs, and
+    # --no-daemon is an error in versions that do not know it.
+    apart=("-c", 'projects./dev/null.trust_level="untrusted"'),
 )
 
 # -- what it leaves behind
@@ -312,6 +319,28 @@ TRACES = Traces(
     daemon=(("app-server", "--managed-daemon"), ("app-server", "daemon", "pid-update-loop")),
     variables=("CODEX_HOME",),
 )
+
+
+def _is_server(words: Sequence[str]) -> bool:
+    return "--managed-daemon" in words and "--listen" in words
+
+
+def _is_updater(words: Sequence[str]) -> bool:
+    return "pid-update-loop" in words
+
+
+def _may_use(words: Sequence[str]) -> bool:
+    """One with settings of its own never does, nor one that does a task and leaves."""
+    own = {"-c", "--config", "--no-daemon", "exec", "e", "app-server", "mcp-server", "archive", "unarchive"}
+    return not own & {*words[1:]} and not any(word.startswith(("--config=", "-c")) for word in words[1:])
+
+
+def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
+    """To interrupt a turn leaves its command running; to put the conversation away does not, and it is taken back at once."""
+    return ("archive", conversation), ("unarchive", conversation)
+
+
+SHARING = Sharing("codex", _is_server, _may_use, _stop_commands, _is_updater)
 
 ACP = Structured(
     command=("codex-acp",),

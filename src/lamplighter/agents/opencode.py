@@ -35,6 +35,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
 from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site
+from lamplighter.agents.sharing import Sharing
 from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import Traces
@@ -377,6 +378,23 @@ TRACES = Traces(
     anew=("--fork",),
     form=r"ses_[0-9A-Za-z]{1,100}",
 )
+
+
+def _is_server(words: Sequence[str]) -> bool:
+    return "serve" in words[1:4]
+
+
+def _may_use(words: Sequence[str]) -> bool:
+    return bool({"attach", "--attach"} & {*words[1:]})
+
+
+def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
+    """Its program has no word for it, and its server may want a password, which is not ours to use."""
+    del conversation
+    return ()
+
+
+SHARING = Sharing("opencode", _is_server, _may_use, _stop_commands)
 
 ACP = Structured(command=("opencode", "acp"))
 

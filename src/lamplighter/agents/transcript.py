@@ -59,7 +59,7 @@ class Format:
     `candidates`: those that may be the one where nothing does; `name_of`: what the agent calls the one at a path; `announced`:
     what a line of its machine-readable output calls it, or ""; `recognises`: whether an entry is its; `steps`: what one says.
     `read`, `stream`, `tokens` and `end` are for what is no file of lines. `again`: options by which
-    it goes on with an older one."""
+    it goes on with an older one. `lazy`: on a terminal it begins one only when something is said to it."""
 
     agent: str
     named: Callable[[Where], Seen | None]
@@ -73,6 +73,7 @@ class Format:
     tokens: Callable[[str], dict[str, int]] | None = None
     end: Callable[[str], int] | None = None
     again: frozenset[str] = frozenset()
+    lazy: bool = False
 
 
 def format_of(agent: str) -> Format | None:

@@ -5,8 +5,8 @@ Knows words; knows no program: what is known of each is in its module under `age
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lamplighter.errors import Code, InputError
 
@@ -35,7 +35,9 @@ class Way:
 class Manner:
     """`terminal` stays for more, `headless` does one task and leaves. `model` are the words that choose a model, behind the other
     words, or with `model_first` right behind the program. `package` is what npm calls it. `by_folder`: it finds a conversation
-    only in the folder that it was in. `untested`: never tried with the real program."""
+    only in the folder that it was in. `untested`: never tried with the real program. `apart` are words in front of
+    the caller's own, on a terminal, and `environment` variables, that keep it from sharing a daemon with others of its kind:
+    what it starts is then its own. `hands_over` are options by which it gives its work to such a daemon and leaves."""
 
     agent: str
     program: tuple[str, ...]
@@ -46,12 +48,16 @@ class Manner:
     package: str | None = None
     by_folder: bool = False
     untested: bool = False
+    apart: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    hands_over: frozenset[str] = frozenset()
 
     def way(self, *, headless: bool) -> Way:
         return self.headless if headless else self.terminal
 
-    def words(self, begun: Sequence[str], more: Sequence[str], model: str | None) -> tuple[str, ...]:
-        """The command line but for the prompt. `begun` are the words of the way, `more` the caller's own."""
+    def words(self, begun: Sequence[str], more: Sequence[str], model: str | None, *, headless: bool) -> tuple[str, ...]:
+        """The command line but for the prompt. `begun` are the words of the way, `more` the caller's own, which may overrule."""
+        more = more if headless else (*self.apart, *more)
         chosen = self._model_words(model)
         first, last = (chosen, ()) if self.model_first else ((), chosen)
         return (*self.program, *first, *begun, *last, *more)
@@ -77,6 +83,9 @@ class Manner:
             model_first=own.model_first if own.model else self.model_first,
             package=self.package,
             by_folder=self.by_folder,
+            apart=self.apart,
+            environment=self.environment,
+            hands_over=self.hands_over,
         )
 
 

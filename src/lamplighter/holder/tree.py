@@ -83,6 +83,7 @@ class Tree:
         self.infrastructure: set[int] = set()
         self.spared: dict[tuple[int, int], tuple[str, str]] = {}
         self._servers: dict[tuple[int, int], bool] = {}  # of tmux; whether it was asked in this ending whom it serves
+        self.serving: dict[tuple[int, int], str] = {}  # daemons that others use, as Lamplighter's daemon says, and why
         self.adopted = False
         self.roots: set[tuple[int, int]] = set()
         self.deaths: dict[tuple[int, int], Death] = {}
@@ -143,6 +144,9 @@ class Tree:
             self._servers.update(dict.fromkeys(servers, True))
             for pid, why in find_spared(found).items():
                 self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
+        for pid, stat in found.items():
+            if stat.key in self.serving:
+                self.spared.setdefault(stat.key, (proc.command_of(pid), self.serving[stat.key]))
         kept = {pid for pid, stat in found.items() if stat.key in self.spared}
         # A server's own children are told apart by their tmux session; what any other of the spared starts is spared with it.
         parents = {pid for pid in kept if found[pid].key not in self._servers}

@@ -30,6 +30,7 @@ from lamplighter.lifecycle.persistence import persist
 from lamplighter.lifecycle.talk.leaving import Leaving
 from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.lifecycle.tmux.panes import Panes
+from lamplighter.lifecycle.vendor_daemons import VendorDaemons
 from lamplighter.line import RefusedError
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Undertaker:
         self.panes = panes
         self.farewell = farewell
         self.last_look = last_look
+        self.vendor_daemons = VendorDaemons(fleet)
         self.cgroup_base: str | None = None
         self.leaving: Leaving | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
@@ -155,6 +157,9 @@ class Undertaker:
             await self._close_logical(lamp)
             self._carrying.pop(session, None)
             return
+        await self.farewell.follow(
+            lamp.session
+        )  # which conversation it is in is told by what was typed before it is asked
         await self._ask(lamp)
         while not lamp.ended.is_set():
             intent = lamp.session.intent
@@ -207,6 +212,8 @@ class Undertaker:
         """Tell the shim; False when it could not be told. One that is older than `hangup` begins with TERM."""
         assert lamp.line is not None
         first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
+        if spare := await self.vendor_daemons.serving_others(lamp.session):
+            first["spare"] = spare
         try:
             await lamp.line.ask("stop", grace=intent.grace, **first)
         except (LampError, RefusedError):
@@ -238,6 +245,7 @@ class Undertaker:
             certificate = replace(certificate, seconds=max(0.0, document["ended_at"] - intent.at))
         asked = intent is not None and not document.get("why")
         certificate = await self._clear(lamp.session, certificate, others=asked)
+        certificate = await self.vendor_daemons.settle(lamp.session, certificate)
         if lamp.helped is not None:
             certificate = certificate.with_found(await lamp.helped)
         certificate = await self._look_once_more(lamp, certificate, asked=intent is not None)
@@ -306,6 +314,7 @@ class Undertaker:
         else:
             certificate = Certificate(Guarantee.BEST_EFFORT, 0.0)
         certificate = await self._clear(lamp.session, certificate, others=intent is not None)
+        certificate = await self.vendor_daemons.settle(lamp.session, certificate)
         await self._record(
             lamp,
             Ending(

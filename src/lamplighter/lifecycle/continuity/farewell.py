@@ -151,12 +151,23 @@ class Farewell:
 
         return await persist(find, f"what {session.id} handed over")
 
+    async def follow(self, session: Session) -> None:
+        """Which conversation it is in, as long as it can be seen."""
+        if self.following is not None:
+            await self._patiently(self.following.follow(session, 0.0), session, session)
+
     async def _look(self, session: Session, until: float, given: list[Handoff]) -> _Seen:
         named = next((handoff.transcript_path for handoff in reversed(given) if handoff.transcript_path), None)
         if self.following is not None:
             session = await self._patiently(self.following.follow(session, 0.0), session, session)
         said, changes, screen = await asyncio.gather(
-            self._patiently(transcripts.of_session(session, until, named), session, None),
+            self._patiently(
+                transcripts.of_session(
+                    session, until, named, followed=self.following is not None and session.shim is not None
+                ),
+                session,
+                None,
+            ),
             self._patiently(self._changes(session), session, None),
             self._patiently(self._last_lines(session), session, cast("list[str]", [])),
         )

@@ -50,6 +50,7 @@ class _Question:
     rivals: tuple[_Rival, ...]
     typed: float | None
     log: str | None
+    told: bool
 
 
 class Following:
@@ -58,6 +59,7 @@ class Following:
         self.gauge = gauge
         self.conversations = conversations
         self._looks: dict[str, tuple[float, asyncio.Task[None]]] = {}
+        self._inputs: dict[str, float] = {}
 
     async def follow(self, session: Session, fresh: float = FRESH) -> Session:
         """The session as it is once its conversation is known as of now, or of `fresh` seconds ago. Those who ask at the same
@@ -80,10 +82,19 @@ class Following:
             if question is None:
                 return
             found = await asyncio.to_thread(answered, session.cwd, lambda: _answer(question), _SECONDS)
-            if found is not None:
+            if found is not None and not await self._is_anothers(session, found):
                 await self.conversations.enter(session.id, found.conversation, path=found.path)
         except (TimeoutError, LampError, OSError, ValueError) as error:
             log.warning("%s: which conversation it is in is not known now: %s", session.id, error)
+
+    async def _is_anothers(self, session: Session, found: Seen) -> bool:
+        """Whether another session of ours is or was in it, and only folder and time speak for this one."""
+        if found.sure or found.conversation in (*session.command, session.conversation.get("id")):
+            return False
+        form = format_of(session.agent)
+        if form is None or form.again & set(session.command):
+            return False
+        return await self.conversations.session_in(session.agent, found.conversation) not in (None, session.id)
 
     async def _question(self, session: Session) -> _Question | None:
         form = format_of(session.agent)
@@ -103,13 +114,18 @@ class Following:
         ]
         headless = session.driver is Driver.HEADLESS and session.shim is not None
         folder = self.fleet.folder(session.id) if headless else None
-        return _Question(form, where, tuple(rivals), self._typed(session), folder)
+        return _Question(form, where, tuple(rivals), self._typed(session), folder, bool(session.told.get("by")))
 
     def _typed(self, session: Session) -> float | None:
         """None where somebody can type without our seeing it: in tmux, or at an agent that we did not start."""
         reading = self.fleet.reading(session.id)
-        known = session.driver is not Driver.TMUX and not session.traced and reading is not None
-        return reading.last_input if known and reading else None
+        if session.driver is Driver.TMUX or session.traced or reading is None:
+            return None
+        if session.intent is None or reading.last_input < session.intent.at:
+            self._inputs = {name: at for name, at in self._inputs.items() if name in self.fleet.lamps}
+            self._inputs[session.id] = reading.last_input
+        # What was typed since is what asks it to leave.
+        return self._inputs.get(session.id, reading.last_input)
 
 
 def _is_followed(session: Session) -> bool:
@@ -159,10 +175,13 @@ def _first(question: _Question, candidates: list[Candidate]) -> Seen | None:
 
 
 def _is_ours(candidate: Candidate, question: _Question) -> bool:
-    """Not where another that has none yet, and that was started between us and it, is as likely the one."""
+    """Not where nothing was ever said to one that begins none before; nor where another that has none yet, and that was started
+    between us and it, is as likely the one."""
     where = question.where
     if candidate.asked and candidate.asked in where.command:
         return True
+    if question.form.lazy and question.typed == 0.0 and question.log is None and not question.told:
+        return False
     if candidate.begun < where.started_at:
         return not any(rival.started <= candidate.begun for rival in question.rivals)
     return not any(

@@ -24,12 +24,14 @@ def form_of(session: Session) -> str:
     return ACP if session.driver is Driver.ACP else session.agent
 
 
-async def of_session(session: Session, until: float, named: str | None = None) -> Transcript | None:
-    """Where somebody says that it is, else where such an agent keeps it. None when there is none that can be read;
-    TimeoutError when there is no answer."""
+async def of_session(
+    session: Session, until: float, named: str | None = None, *, followed: bool = False
+) -> Transcript | None:
+    """Where somebody says that it is, else where such an agent keeps it; but not when it was `followed`, which looks there
+    too, and closer. None when there is none that can be read; TimeoutError when there is no answer."""
     named = named or session.conversation.get("path")
     form = form_of(session)
-    if named is None and form not in transcript.READERS:
+    if named is None and (form not in transcript.READERS or (followed and not session.conversation)):
         return None
 
     def read() -> Transcript | None:

@@ -146,7 +146,7 @@ class Intents:
         return {
             "program": program,
             "argv": told.argv,
-            "env": {**environment, **ours},
+            "env": {**launch.order.environment, **environment, **ours},
             "cwd": session.cwd,
             "umask": 0o022 if launch.umask is None else launch.umask,
             "rows": launch.rows,

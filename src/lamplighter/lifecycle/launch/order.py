@@ -5,6 +5,7 @@ Knows words, and how many bytes one of them can carry; knows nothing of agents o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -50,7 +51,8 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Order:
     """`head` are all words but those of the prompt, `ending` those, or None when it is typed or read. `takes_packet`: what was
-    handed over is a part of its first prompt. `closed`: on pipes, its standard input is the prompt or nothing."""
+    handed over is a part of its first prompt. `closed`: on pipes, its standard input is the prompt or nothing. `environment` is
+    the agent's, where the caller's says nothing else."""
 
     head: tuple[str, ...]
     agent: str | None = None
@@ -61,6 +63,7 @@ class Order:
     takes_packet: bool = False
     closed: bool = False
     untested: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def command(self, *, handed: bool) -> tuple[str, ...]:
         """As it is kept and shown: of a prompt the beginning, of a packet that there is one."""

@@ -48,12 +48,13 @@ class Ordering:
         """What to execute; or why that cannot be, with nothing changed."""
         manner, more = self._manner(wish)
         way = manner.way(headless=wish.headless)
+        _check_stays(wish, manner, more)
         _check_options(manner, way, more)
         _check_prompt(manner, way, wish, more)
         words, conversation = await self._begun(manner, way, wish.resume, cwd, caller)
         known = manner.agent != GENERIC
         order = Order(
-            head=manner.words(words, more, wish.model),
+            head=manner.words(words, more, wish.model, headless=wish.headless),
             agent=manner.agent if known else None,
             ending=way.prompt,
             prompt=wish.prompt,
@@ -62,6 +63,7 @@ class Ordering:
             takes_packet=known,
             closed=wish.headless and (known or wish.prompt is not None),
             untested=manner.untested,
+            environment=manner.environment,
         )
         check_command(order.head, wish.environment)
         check_command((*order.head, wish.prompt or ""), wish.environment)
@@ -186,6 +188,23 @@ def _checked_id(word: str, manner: Manner) -> str:
             "give an id of the agent's own, a session's id or name, or last",
         )
     return word
+
+
+def _check_stays(wish: Wish, manner: Manner, more: tuple[str, ...]) -> None:
+    """One that gives its work to its agent's daemon is gone at once, and what it was to do runs where no session of ours is."""
+    if manner.agent == GENERIC:
+        program = recognise(list(wish.words))
+        if program is None or program.name not in STARTING:
+            return
+        manner, more = manner_of(program.name, {}), wish.words[program.length(wish.words) :]
+    options = more[: more.index("--")] if "--" in more else more
+    wrong = next((word for word in options if word in manner.hands_over), None)
+    if wrong is not None:
+        raise InputError(
+            Code.BAD_INPUT,
+            f"{manner.agent} {wrong} gives its work to {manner.agent}'s own daemon, where Lamplighter can neither see nor end it",
+            f"leave {wrong} out: what lamp start starts is in the background, and lamp attach shows it",
+        )
 
 
 def _check_options(manner: Manner, way: Way, more: tuple[str, ...]) -> None:

@@ -79,7 +79,7 @@ class Scan:
         self.census.take()
         marked = self.census.marked()
         self._entries = self.census.registry()
-        found = [*self._of_marked(marked), *self._of_agents(), *self._unmarked()]
+        found = [*self._of_marked(marked), *self._of_agents(), *self._of_daemons(), *self._unmarked()]
         leaks = self._grouped(found)
         leaked = {each.key for leak in leaks for each in leak.processes}
         return Survey(leaks, list(self._unmanaged(leaked)), len(self.census.processes))
@@ -104,6 +104,18 @@ class Scan:
                 daemon = traces.is_daemon(words)
                 busy = daemon and self._is_used(stat, traces)
                 yield from self._judged(stat, (), agent=program.name, daemon=daemon, busy=busy)
+
+    def _of_daemons(self) -> Iterator[tuple[proc.Stat, Judgement]]:
+        """What an agent's daemon runs for conversations that nobody sits at any more: no terminal of that agent, no client."""
+        for stat, program, words in self.census.agents.values():
+            traces = traces_of(program.name)
+            if not traces.is_daemon(words) or self.census.is_ours(stat) or self._has_client(stat, traces):
+                continue
+            why = f"{program.name}'s daemon {stat.pid} runs it, and no {program.name} is there that could have asked for it"
+            for tool in self.census.children.get(stat.pid, ()):
+                if tool.session == tool.pid and tool.pid not in self.census.agents:
+                    session = traces.in_environment(proc.variables_of(tool.pid, traces.sessions))
+                    yield tool, Judgement(Leftover.JOB, Certainty.LIKELY, (why,), program.name, session)
 
     def _judged(
         self, stat: proc.Stat, origins: tuple[Origin, ...], *, agent: str = "", daemon: bool = False, busy: bool = False
@@ -224,12 +236,15 @@ class Scan:
 
     def _is_used(self, daemon: proc.Stat, traces: Traces) -> bool:
         """Whether a daemon of an agent has somebody to serve or something to do: the agent itself, a client, a tool."""
+        tools = any(stat.session == stat.pid for stat in self.census.below(daemon)[1:])
+        return tools or self._has_client(daemon, traces)
+
+    def _has_client(self, daemon: proc.Stat, traces: Traces) -> bool:
         tree = self.census.below(daemon)
         others = [stat for stat in self.census.users(traces) if stat not in tree]
         place = self.census.place_of(daemon, traces)
         near = any(self.census.place_of(stat, traces) == place for stat in others)
-        tools = any(stat.session == stat.pid for stat in tree[1:])
-        return near or tools or self.ends.is_connected(daemon.pid)
+        return near or self.ends.is_connected(daemon.pid)
 
     # -- together
 

@@ -1,0 +1,178 @@
+"""Sessions whose agent has its tools run by a daemon that it shares with others: what an end reaches, names and spares."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamplighter.testing import shared_daemon
+from lamplighter.testing.engine import Engine, engine
+from lamplighter.testing.processes import Process, touched, wait_until
+
+
+@dataclass
+class Agency:
+    """An agent of which all share a daemon, in a home of its own; `tools` are what the daemon runs."""
+
+    lit: Engine
+    home: Path
+
+    @property
+    def program(self) -> list[str]:
+        return [sys.executable, str(self.home / "codex")]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "CODEX_HOME": str(self.home), "HOME": str(self.home)}
+
+    def start(self, *words: str) -> str:
+        started = self.lit.call(
+            "start_session", command=[*self.program, *words], cwd=str(self.home), environment=self.environment
+        )
+        return started["id"]
+
+    def at_work(self) -> tuple[str, str]:
+        """A session and its conversation, for which the daemon runs a tool."""
+        conversation = str(uuid.uuid4())
+        session = self.start("resume", conversation)
+        assert wait_until(lambda: self.tools(conversation)), self.lit.output(session)
+        assert wait_until(lambda: self.lit.show(session)["conversation"])
+        return session, conversation
+
+    def tools(self, conversation: str) -> list[Process]:
+        mark = f"CODEX_THREAD_ID={conversation}".encode()
+        return [one for one in touched(str(self.home)) if mark in _environment(one.pid) and one.state not in "ZX"]
+
+    def daemons(self) -> list[Process]:
+        return [one for one in touched(str(self.home)) if "--managed-daemon" in one.cmdline]
+
+    def found(self, pid: int) -> list[dict[str, Any]]:
+        leaks = self.lit.call("scan_host")["leaks"]
+        return [leak for leak in leaks if pid in {each["pid"] for each in leak["processes"]}]
+
+    def asked(self) -> list[str]:
+        file = self.home / "asked"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def kill(self, session: str) -> dict[str, Any]:
+        return self.lit.call("kill_session", session=session, grace="1s", force=True)["certificate"]
+
+
+def _environment(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    return b""
+
+
+@pytest.fixture
+def agency(tmp_path: Path) -> Iterator[Agency]:
+    with engine() as lit:
+        home = tmp_path / f"mark-{uuid.uuid4().hex}"
+        home.mkdir()
+        shutil.copyfile(shared_daemon.__file__, home / "codex")
+        made = Agency(lit, home)
+        try:
+            yield made
+        finally:
+            for one in made.daemons():  # spared, as it should be
+                with suppress(ProcessLookupError):
+                    os.kill(one.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def users(agency: Agency) -> Iterator[Process]:
+    """A daemon of the user's own, in no session."""
+    words = [*agency.program, "app-server", "--listen", "unix://", "--managed-daemon"]
+    running = subprocess.Popen(words, env=agency.environment, start_new_session=True)
+    try:
+        assert wait_until(lambda: (agency.home / "sock").exists())
+        (daemon,) = agency.daemons()
+        yield daemon
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_a_conversation_in_the_users_daemon(agency: Agency, users: Process) -> None:
+    """Its tool ends in the agent's own way; the daemon and what it runs for others stay; the certificate claims no more."""
+    other, others = agency.at_work()
+    session, conversation = agency.at_work()
+    certificate = agency.kill(session)
+    assert agency.asked() == [f"archive {conversation}", f"unarchive {conversation}"]
+    assert (agency.tools(conversation), certificate["survivors"]) == ([], [])
+    assert certificate["guarantee"] == "best_effort"
+    (spared,) = certificate["spared"]
+    assert spared["pid"] == users.pid
+    assert "was told to stop this conversation" in spared["why"]
+    assert agency.tools(others)
+    agency.kill(other)
+    assert [one.pid for one in agency.daemons()] == [users.pid]
+
+
+def test_a_daemon_that_does_not_listen(agency: Agency, users: Process) -> None:
+    """What carries the conversation is ended all the same, and the certificate says that the daemon was not told."""
+    session, conversation = agency.at_work()
+    (agency.home / "deaf").touch()
+    (tool,) = agency.tools(conversation)
+    certificate = agency.kill(session)
+    assert agency.tools(conversation) == []
+    assert certificate["guarantee"] == "best_effort"
+    assert tool.pid in {one["pid"] for one in certificate["processes"]}
+    assert "could not be told" in certificate["spared"][0]["why"]
+
+
+def test_what_a_daemon_runs_for_nobody_is_found(agency: Agency, users: Process) -> None:
+    """The terminal is killed by somebody; while it was there, nothing was a leak."""
+    conversation = str(uuid.uuid4())
+    terminal = subprocess.Popen(
+        [*agency.program, "resume", conversation], cwd=agency.home, env=agency.environment, stdout=subprocess.DEVNULL
+    )
+    assert wait_until(lambda: agency.tools(conversation))
+    (tool,) = agency.tools(conversation)
+    assert agency.found(tool.pid) == []
+    terminal.kill()
+    terminal.wait()
+    (leak,) = agency.found(tool.pid)
+    assert (leak["certainty"], leak["agent"], leak["session"]) == ("likely", "codex", conversation)
+    assert f"codex's daemon {users.pid} runs it" in leak["why"][0]
+    os.kill(tool.pid, signal.SIGKILL)
+
+
+def test_one_with_settings_of_its_own_has_no_part_in_it(agency: Agency, users: Process) -> None:
+    session = agency.start("-c", "a=b")
+    assert wait_until(lambda: agency.lit.show(session)["state"] == "ended")
+    certificate = agency.lit.show(session)["ending"]["certificate"]
+    assert certificate["guarantee"] in ("kernel", "tree")
+    assert (certificate["spared"], agency.asked()) == ([], [])
+
+
+def test_a_daemon_that_a_session_started_is_spared_while_it_serves_others(agency: Agency) -> None:
+    first, own = agency.at_work()
+    second, others = agency.at_work()
+    (daemon,) = agency.daemons()
+    certificate = agency.kill(first)
+    assert agency.tools(own) == []
+    assert agency.tools(others)
+    assert [one.pid for one in agency.daemons()] == [daemon.pid]
+    assert certificate["guarantee"] == "best_effort"
+    assert daemon.pid in {one["pid"] for one in certificate["spared"]}
+    agency.kill(second)
+    assert agency.tools(others) == []
+
+
+def test_a_daemon_that_serves_nobody_else_goes_with_its_session(agency: Agency) -> None:
+    session, conversation = agency.at_work()
+    certificate = agency.kill(session)
+    assert (agency.daemons(), agency.tools(conversation)) == ([], [])
+    assert certificate["guarantee"] in ("kernel", "tree")
