@@ -37,8 +37,8 @@ class Act(StrEnum):
     ADOPT = "adopt"
     APPROVE = "approve"
     PRUNE = "prune"
-    DOWN = "down"
-    DOWN_ALL = "down --all"
+    DOWN = "stop the daemon"
+    DOWN_ALL = "stop the daemon and every session"
     TOKEN = "manage tokens"
     PAGE = "open the page"
     HAND_OFF = "hand off for"
@@ -69,6 +69,7 @@ DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
 _OPERATORS_OWN = frozenset(
     {
+        Act.DOWN,
         Act.DOWN_ALL,
         Act.PRUNE,
         Act.UNPROTECT,
@@ -82,7 +83,7 @@ _OPERATORS_OWN = frozenset(
         Act.INSTALL,
     }
 )
-_FREE = frozenset({Act.READ, Act.START, Act.DOWN})
+_FREE = frozenset({Act.READ, Act.START})
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
 _MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
 _SCOPES = {

@@ -16,14 +16,20 @@ from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.kiro.sessions import OR_ACTIVE, Which
-from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.kiro_views import ReadKiroHistory
+from lamplighter.operations.operation import Request, Result, default_of
 
 _MOST = 10_000
 
 
 class History(Request):
     session_id: str | None = Field(default=None, max_length=100, description=OR_ACTIVE)
-    limit: int = Field(default=50, ge=1, le=_MOST, description="at most this many entries, the newest")
+    limit: int = Field(
+        default=default_of(ReadKiroHistory, "limit"),
+        ge=1,
+        le=_MOST,
+        description="at most this many entries, the newest",
+    )
 
 
 class Remark(Result):

@@ -137,8 +137,8 @@ TOOLS = (
     Tool(
         "kiro_session_end",
         "End Kiro session",
-        "End one of your kiro sessions for good, with everything that runs in it: TERM, 5 s, KILL, until no process is left; a "
-        "chat under way fails and says so. Its conversation and history are gone (kiro_session_save first to keep them). The "
+        "End one of your kiro sessions for good, with all that runs in it: TERM, the grace, KILL, until no process is left; "
+        "a chat under way fails and says so. Its conversation and history are gone (kiro_session_save first to keep them). The "
         "oldest session left becomes active, or none. To stop only what runs: kiro_task_cancel; only to forget: "
         "kiro_session_clear. SESSION_NOT_FOUND also when it was ended before.",
         One,

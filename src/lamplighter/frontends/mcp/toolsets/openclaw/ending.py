@@ -292,7 +292,7 @@ def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str,
 KILL = Tool(
     "sessions_kill",
     "Kill a session",
-    "Kill one session now, with every process that it started, also those that went to the background: TERM, 5 s, "
+    "Kill one session now, with every process that it started, also those that went to the background: TERM, the grace, "
     "then KILL until nothing is left, and that is checked. Its log and the record of it stay; the key is over for "
     "good and the row leaves sessions_list. An active session (working, waiting, or not known to rest) is refused "
     "with ACTIVE unless force is true. For many at once use sessions_cleanup. You may kill sessions that you started "
