@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.agents import kiro as program
+from lamplighter.domain.counting import counted
 from lamplighter.domain.exchange import Talk
 from lamplighter.domain.kiro import (
     IDLE_SECONDS,
@@ -334,7 +335,10 @@ async def _stop(call: Call, turn: Turn, reason: str) -> None:
         if ended["state"] != "ended":
             left = ended["certificate"]["survivors"]
             raise SurvivorsError(
-                Code.SURVIVORS, f"{len(left)} of its processes are still alive", f"lamp show {run.id}", survivors=left
+                Code.SURVIVORS,
+                f"still alive: {counted(len(left), 'process')} of it",
+                f"lamp show {run.id}",
+                survivors=left,
             )
     await call.app.kiro.settle(turn)
 
@@ -412,7 +416,9 @@ def _insert(db: sqlite3.Connection, made: KiroSession) -> None:
     count = len(kiro.open_sessions(db, made.owner))
     if count >= MOST_SESSIONS:
         raise ConflictError(
-            Code.TOO_MANY, f"{count} sessions are open, and {MOST_SESSIONS} may be", "end one first: kiro_session_end"
+            Code.TOO_MANY,
+            f"{counted(count, 'session')} open, and {MOST_SESSIONS} may be",
+            "end one first: kiro_session_end",
         )
     kiro.insert_session(db, made)
     kiro.activate(db, made.owner, made.id)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
@@ -33,7 +34,9 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     ACTIVE when an agent's dialog would take the text; ENDED when it is over.
     """
     found = await conversation.operate("send_input", **given(request))
-    return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
+    return Answer(
+        found, f"sent {counted(found['size'], 'byte')} to {found['id']}; its answer begins at cursor {found['cursor']}"
+    )
 
 
 SEND_INPUT = Tool(

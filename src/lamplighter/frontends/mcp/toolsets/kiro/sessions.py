@@ -6,6 +6,7 @@ import os
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.operations.operation import Nothing, Request, Result
@@ -56,7 +57,7 @@ async def listed(conversation: Conversation, _: Nothing) -> Answer:
     found = await conversation.operate("list_kiro_sessions")
     rows = found["sessions"]
     told = {"sessions": rows, "active_session_id": found["active"], "count": len(rows)}
-    return Answer(told, f"{len(rows)} sessions, active: {found['active'] or 'none'}")
+    return Answer(told, f"{counted(len(rows), 'session')}, active: {found['active'] or 'none'}")
 
 
 class One(Request):
