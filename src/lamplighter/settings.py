@@ -45,6 +45,10 @@ class Settings:
     def session_folder(self, session: str) -> Path:
         return Path(self.home.session_folder(session))
 
+    def grace_for(self, asked: str | None) -> float:
+        """Seconds from TERM to KILL: what was asked for, or as it is set."""
+        return self.grace if asked is None else parse_duration(asked, "grace")
+
     def limits_for(self, kind: Kind) -> Limits:
         return self.limits.get(kind, NO_LIMITS)
 

@@ -307,6 +307,7 @@ def test_from_inside_nobody_approves(lit: Engine) -> None:
 def test_some_things_are_never_asked_for(lit: Engine) -> None:
     agent, other = Inside(lit), lit.start("cat", name="other")["id"]
     for operation, arguments in (
+        ("stop_daemon", {}),
         ("stop_daemon", {"all": True}),
         ("prune_logs", {"apply": True}),
         ("adopt_session", {"target": "tmux:x"}),

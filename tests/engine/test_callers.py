@@ -51,6 +51,7 @@ def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> Non
     assert both.show(other)["state"] == "running"
     assert both.events(other)[-1]["action"] == "approval asked"
     for operation, arguments, code in (
+        ("stop_daemon", {}, "FORBIDDEN"),
         ("stop_daemon", {"all": True}, "FORBIDDEN"),
         ("prune_logs", {"apply": True}, "FORBIDDEN"),
         ("end_session", {"session": other}, "APPROVAL_NEEDED"),

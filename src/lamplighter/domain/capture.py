@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.quoting import harmless, shortened
 
 LARGEST = 256 << 10
@@ -92,7 +93,7 @@ def _raw(capture: Capture, moment: Callable[[float | None], str | None]) -> list
     found = capture.document
     lines = _facts(capture, moment)
     if found["left_out"]:
-        lines.append(f"Left out: {found['left_out']} earlier messages.")
+        lines.append(f"Left out: {counted(found['left_out'], 'earlier message')}.")
     for message in found["said"]:
         at = moment(message["at"])
         lines += ["", f"## {message['role']}{f', {at}' if at else ''}", *quoted(message["text"])]

@@ -78,6 +78,12 @@ class Intent:
         return Intent(**values)
 
 
+def _forward(entry: dict[str, Any]) -> dict[str, Any]:
+    """Holders of before counted less than nothing for what had gone when the ending began."""
+    seconds = entry.get("seconds")
+    return {**entry, "seconds": 0.0} if seconds is not None and seconds < 0 else entry
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """Proof of death: every process seen, the signal it took, how long that took, and who is still there. `spared` is what
@@ -114,8 +120,8 @@ class Certificate:
     def from_document(document: dict[str, Any]) -> Certificate:
         return Certificate(
             Guarantee(document["guarantee"]),
-            float(document["seconds"]),
-            list(document["processes"]),
+            max(0.0, float(document["seconds"])),
+            [_forward(entry) for entry in document["processes"]],
             list(document["survivors"]),
             list(document.get("spared", [])),
         )

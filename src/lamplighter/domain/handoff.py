@@ -120,13 +120,17 @@ class Handoff:
     carried_count: int = 0
     redacted: int = 0
     withheld: int = 0
+    evidence: tuple[Handoff, ...] = ()
+    """What had been inferred of the session, where somebody said it as well."""
 
     @property
     def inferred(self) -> bool:
         return self.source is Source.INFERRED
 
     def document(self) -> dict[str, Any]:
-        return {**asdict(self), "source": self.source.value, "policy": self.policy.value if self.policy else None}
+        alone = asdict(replace(self, evidence=()))
+        del alone["evidence"]  # each is kept by itself
+        return {**alone, "source": self.source.value, "policy": self.policy.value if self.policy else None}
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Handoff:

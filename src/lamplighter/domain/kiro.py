@@ -14,7 +14,6 @@ MOST_TASKS = 100
 """Kept for each caller; of those that are done the oldest are forgotten first."""
 IDLE_SECONDS = 300.0
 """A session that was not spoken to for this long ends; so does a run that was quiet for this long."""
-GRACE_SECONDS = 5.0
 LONGEST_MESSAGE = 500_000
 
 

@@ -37,8 +37,8 @@ class Act(StrEnum):
     ADOPT = "adopt"
     APPROVE = "approve"
     PRUNE = "prune"
-    DOWN = "down"
-    DOWN_ALL = "down --all"
+    DOWN = "stop the daemon"
+    DOWN_ALL = "stop the daemon and every session"
     TOKEN = "manage tokens"
     PAGE = "open the page"
     HAND_OFF = "hand off for"
@@ -69,6 +69,7 @@ DAEMON = Caller(Rank.OPERATOR, "lamplighter")
 
 _OPERATORS_OWN = frozenset(
     {
+        Act.DOWN,
         Act.DOWN_ALL,
         Act.PRUNE,
         Act.UNPROTECT,
@@ -82,7 +83,9 @@ _OPERATORS_OWN = frozenset(
         Act.INSTALL,
     }
 )
-_FREE = frozenset({Act.READ, Act.START, Act.DOWN})
+_FREE = frozenset({Act.READ, Act.START})
+_ON = {Act.SEND: "send to", Act.START: "start a child of"}
+"""An act as it is said of a session, where the bare word would not do."""
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
 _MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
 _SCOPES = {
@@ -107,10 +110,8 @@ def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str],
     """Nothing when the caller may; FORBIDDEN with the reason when not. `line` is the target's ancestors, with their owners."""
     problem = _problem(caller, act, target, list(line), attached)
     if problem:
-        what = f" {target.name} ({target.id})" if target else ""
-        raise ForbiddenError(
-            Code.FORBIDDEN, f"{caller.name} may not {act}{what}: {problem}", _hint(caller), act=act.value
-        )
+        what = f'{_ON.get(act, act)} "{target.name}" ({target.id})' if target else act
+        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {what}: {problem}", _hint(caller), act=act.value)
 
 
 def check_record(caller: Caller, record: Record) -> None:

@@ -79,9 +79,9 @@ class Orders:
 
     caller: Caller
     selection: str
+    grace: float
     older_than: float | None = None
     force: bool = False
-    grace: float = 5.0
     reason: str = ""
     key: str | None = None
     leaks: bool = False

@@ -155,6 +155,8 @@ class Session:
         return None if self.state is State.ENDING else self._to(State.ENDING, intent=intent)
 
     def ended(self, ending: Ending) -> Session:
+        # The clock may have been set back meanwhile: nothing ends before it has started.
+        ending = replace(ending, at=max(ending.at, self.started_at or self.created_at))
         return self._to(State.ENDED, ended_at=ending.at, exit=ending.exit or self.exit, ending=ending)
 
     def _to(self, state: State, **changes: Any) -> Session:

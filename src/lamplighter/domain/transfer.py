@@ -85,6 +85,8 @@ def _parsed(line: str) -> tuple[dict[str, Any], Thing]:
     if kind is None:
         raise NoSuchThingError("it is no project, hand-off or record")
     known = {each.name for each in fields(kind)}
+    if kind is Handoff:
+        known -= {"evidence"}  # each is a line of its own
     if wrong := sorted(known ^ set(document)):
         raise NoSuchThingError(f"{wrong[0][:40]!a} {'is missing' if wrong[0] in known else 'is unknown'}")
     try:

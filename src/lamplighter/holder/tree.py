@@ -49,7 +49,7 @@ class Death:
             "start_ticks": start,
             "command": self.command,
             "signal": self.signal,
-            "seconds": round(max(0.0, (self.gone_at or time.monotonic()) - began), 6),
+            "seconds": max(0.0, round((self.gone_at or time.monotonic()) - began, 6)),  # it may have gone before
         }
         if self.exit is not None and "code" in self.exit:
             document["code"] = self.exit["code"]

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lamplighter import __version__
-from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.states import State
@@ -61,13 +60,12 @@ class Host:
             "caller": caller.name,
         }
 
-    async def down(self, caller: Caller, *, everything: bool, grace: str) -> dict[str, Any]:
+    async def down(self, caller: Caller, *, everything: bool, grace: float) -> dict[str, Any]:
         """Sessions first when asked; then the daemon, once this is answered."""
-        seconds = parse_duration(grace, "grace")
         rows: list[dict[str, Any]] = []
         if everything:
             ids = [lamp.session.id for lamp in self.fleet.lamps.values() if not _is_others(lamp.session)]
-            rows = list(await asyncio.gather(*(self._end(session, caller, seconds) for session in ids)))
+            rows = list(await asyncio.gather(*(self._end(session, caller, grace) for session in ids)))
         await self.fleet.note(None, caller, "down", all=everything)
         await self.keeping.down()
         return {"ended": rows, "alive": len(self.fleet.lamps)}

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from lamplighter.agents import kiro as program
-from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, KiroSession, Turn, TurnKind, TurnState
+from lamplighter.domain.kiro import IDLE_SECONDS, KiroSession, Turn, TurnKind, TurnState
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.acp.journal import spoken
@@ -57,7 +57,8 @@ class Kiro:
 
     async def _stop(self, run: Session, turn: Turn) -> None:
         reason = f"{turn.id} {turn.stopped}"
-        await self.undertaker.end(run, DAEMON, reason, grace=GRACE_SECONDS, ask=False, key=f"{turn.key}/stop")
+        grace = self.fleet.settings.grace
+        await self.undertaker.end(run, DAEMON, reason, grace=grace, ask=False, key=f"{turn.key}/stop")
         await self.settle(turn)
 
     async def run_of(self, turn: Turn) -> Session | None:

@@ -17,7 +17,7 @@ from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.cleanup import Omission
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Nothing, Request, Result, operation
+from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
 from lamplighter.operations.views import CertificateView, moment
 
 
@@ -32,7 +32,7 @@ class CleanUpSessions(Request):
         default=False,
         description="not sessions, but what others left behind: all that scan is certain of, or those whose ids are given",
     )
-    grace: str | None = Field(default=None, description="how long after TERM before KILL: 5s unless told")
+    grace: str | None = Field(default=None, description=f"how long after TERM before KILL; {AS_SET}")
     reason: str = Field(default="", max_length=2000, description="why; kept with each session")
     apply: str | None = Field(
         default=None, max_length=100, description="end what this plan says, after a look at each row once more"
@@ -138,7 +138,7 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
         selection=str(selection),
         older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
         force=request.force,
-        grace=5.0 if grace is None else grace,
+        grace=call.app.settings.grace if grace is None else grace,
         reason=request.reason,
     )
     plan, left_out = await call.app.cleanup.plan(selection, orders, request.known_as)
@@ -157,7 +157,7 @@ async def _plan_leaks(call: Call, request: CleanUpSessions, grace: float | None)
         caller=call.caller,
         selection=chosen.strip() or "certain",
         older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
-        grace=5.0 if grace is None else grace,
+        grace=call.app.settings.grace if grace is None else grace,
         reason=request.reason,
         leaks=True,
     )

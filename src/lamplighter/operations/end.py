@@ -7,14 +7,13 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
 from lamplighter.domain.redaction import redact
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.handoff import HandoffFields, prepared
-from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.operation import AS_SET, Request, Result, operation
 from lamplighter.operations.views import CertificateView, HandoffView, SessionView
 
 
@@ -23,7 +22,7 @@ class EndSession(HandoffFields):
         default=None, description="id, unique beginning of an id, or name; by default the one that asks"
     )
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
-    grace: str = Field(default="5s", description="how long after TERM before KILL")
+    grace: str | None = Field(default=None, description=f"how long after TERM before KILL; {AS_SET}")
     approval: str | None = Field(
         default=None,
         max_length=100,
@@ -36,7 +35,9 @@ class KillSession(Request):
     force: bool = Field(
         default=False, description="also when it is active: working, waiting, unknown, or with people attached"
     )
-    grace: str = Field(default="5s", description="how long after TERM before KILL; 0 for KILL at once")
+    grace: str | None = Field(
+        default=None, description=f"how long after TERM before KILL, 0 for KILL at once; {AS_SET}"
+    )
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
     approval: str | None = Field(
         default=None,
@@ -75,7 +76,7 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     is inferred from what can be seen. Returns the death certificate and a summary. The log stays. Asking again for the same
     session changes nothing and returns the same ending. To skip the asking: kill. To hand off and go on: handoff --save.
     """
-    grace = parse_duration(request.grace, "grace")
+    grace = call.app.settings.grace_for(request.grace)
     word = call.caller.session if request.session is None else request.session
     if word is None:
         raise InputError(
@@ -97,7 +98,7 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     An active session is refused without force. Returns the death certificate. The log stays. To let it finish in its own
     way first: end.
     """
-    grace = parse_duration(request.grace, "grace")
+    grace = call.app.settings.grace_for(request.grace)
     session = await call.app.permitted(call, Act.KILL, request.session)
     if not request.force:
         await call.app.judgement.refuse_active(session)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Nothing, Request, Result, operation
+from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
 from lamplighter.operations.views import HandMadeView, SessionView
 from lamplighter.store import handoffs
 
@@ -68,7 +68,7 @@ class Pruned(Result):
 
 @operation(command="prune", group="machine", changes=True, act=Act.PRUNE)
 async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
-    """Show which logs of ended sessions are past what is kept (30 days, 2 GB); with apply, delete them.
+    """Show which logs of ended sessions are past what is kept (settings keep_days and keep_bytes); with apply, delete them.
 
     The sessions stay in the store, with their endings. The daemon does the same by itself once a day.
     """
@@ -79,7 +79,7 @@ async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
 
 class Down(Request):
     all: bool = Field(default=False, description="end every session first")
-    grace: str = Field(default="5s", description="with all: how long after TERM before KILL")
+    grace: str | None = Field(default=None, description=f"with all: how long after TERM before KILL; {AS_SET}")
 
 
 class WentDown(Result):
@@ -91,7 +91,8 @@ class WentDown(Result):
 async def stop_daemon(call: Call, request: Down) -> WentDown:
     """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
     await call.app.allowed(call.caller, Act.DOWN_ALL if request.all else Act.DOWN)
-    went = WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=request.grace))
+    grace = call.app.settings.grace_for(request.grace)
+    went = WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=grace))
     call.afterwards(call.app.host.going.set)
     return went
 

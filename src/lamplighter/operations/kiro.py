@@ -14,9 +14,9 @@ from typing import Literal
 from pydantic import Field
 
 from lamplighter.agents import kiro as program
+from lamplighter.domain.counting import counted
 from lamplighter.domain.exchange import Talk
 from lamplighter.domain.kiro import (
-    GRACE_SECONDS,
     IDLE_SECONDS,
     LONGEST_MESSAGE,
     MOST_SESSIONS,
@@ -101,7 +101,7 @@ async def switch_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiro
 
 @operation(command=None, group="sessions", changes=True, act=Act.END)
 async def end_kiro_session(call: Call, request: OneKiroSession) -> ChosenKiroSession:
-    """End a session of kiro-cli with all that runs in it: TERM, five seconds, KILL. The oldest left becomes the active one."""
+    """End a session of kiro-cli with all that runs in it: TERM, the grace, KILL. The oldest left becomes the active one."""
     app, owner = call.app, call.caller.name
     ended = await app.store.get(lambda db: kiro.session_by_key(db, owner, call.key)) if call.repeated else None
     if ended is None or ended.ended_at is None:
@@ -302,7 +302,7 @@ class CancelledKiroTask(KiroTurnView):
 
 @operation(command=None, group="sessions", changes=True, act=Act.END)
 async def cancel_kiro_task(call: Call, request: CancelKiroTask) -> CancelledKiroTask:
-    """Cancel a task of kiro-cli: TERM, five seconds, KILL, until nothing of its process tree is left. Its session stays."""
+    """Cancel a task of kiro-cli: TERM, the grace, KILL, until nothing of its process tree is left. Its session stays."""
     app, owner = call.app, call.caller.name
     turn = await app.store.get(lambda db: kiro.turn(db, request.task_id, owner))
     if turn is None:
@@ -330,12 +330,15 @@ async def _stop(call: Call, turn: Turn, reason: str) -> None:
     await call.app.kiro.begun(turn)
     run = await call.app.kiro.run_of(turn)
     if run is not None and run.alive:
-        wish = KillSession(session=run.id, force=True, grace=f"{GRACE_SECONDS:.0f}s", reason=reason)
+        wish = KillSession(session=run.id, force=True, reason=reason)
         ended = (await kill_session(call, wish)).model_dump()
         if ended["state"] != "ended":
             left = ended["certificate"]["survivors"]
             raise SurvivorsError(
-                Code.SURVIVORS, f"{len(left)} of its processes are still alive", f"lamp show {run.id}", survivors=left
+                Code.SURVIVORS,
+                f"still alive: {counted(len(left), 'process')} of it",
+                f"lamp show {run.id}",
+                survivors=left,
             )
     await call.app.kiro.settle(turn)
 
@@ -413,7 +416,9 @@ def _insert(db: sqlite3.Connection, made: KiroSession) -> None:
     count = len(kiro.open_sessions(db, made.owner))
     if count >= MOST_SESSIONS:
         raise ConflictError(
-            Code.TOO_MANY, f"{count} sessions are open, and {MOST_SESSIONS} may be", "end one first: kiro_session_end"
+            Code.TOO_MANY,
+            f"{counted(count, 'session')} open, and {MOST_SESSIONS} may be",
+            "end one first: kiro_session_end",
         )
     kiro.insert_session(db, made)
     kiro.activate(db, made.owner, made.id)

@@ -230,7 +230,7 @@ def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record]
 
 def _sum(left: list[Handoff]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for handoff in left:
+    for handoff in (each for one in left for each in (one, *one.evidence)):
         for kind, count in handoff.stored.items():
             counts[kind] = counts.get(kind, 0) + count
     return counts

@@ -29,6 +29,15 @@ class Request(BaseModel):
         return self.model_dump(mode="json")
 
 
+AS_SET = "as the setting says unless told"
+"""In the description of what a request may leave to the setting of the same name: its default is there, and nowhere else."""
+
+
+def default_of(request: type[Request], field: str) -> Any:
+    """What a tool of another shape leaves to the operation below it: said there, and not a second time."""
+    return request.model_fields[field].default
+
+
 class Nothing(Request):
     """For an operation that takes no arguments."""
 

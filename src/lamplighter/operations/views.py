@@ -49,6 +49,17 @@ class EndingView(Result):
     summary: dict[str, Any] = Field(description="how long, how, exit, CPU, memory, git, what was stored, last lines")
 
 
+class InferredView(Result):
+    """What had been inferred of a session for which somebody has spoken since: the evidence of that hand-off."""
+
+    id: str
+    at: str
+    summary: str
+    basis: list[str] = Field(description="what it rests on")
+    stored: dict[str, int] = Field(description="records by type")
+    records: list[str] = Field(description="ids of the records")
+
+
 class HandoffView(Result):
     """A hand-off as it was stored."""
 
@@ -73,6 +84,9 @@ class HandoffView(Result):
     carried_count: int = Field(description="how many stay open")
     redacted: int = Field(description="secrets that were taken out before anything was stored")
     withheld: int = Field(description="private passages that were not stored")
+    evidence: list[InferredView] = Field(
+        default_factory=list, description="what had been inferred of the session before somebody said it"
+    )
 
     @staticmethod
     def of(handoff: Handoff) -> HandoffView:
@@ -98,6 +112,17 @@ class HandoffView(Result):
             carried_count=handoff.carried_count,
             redacted=handoff.redacted,
             withheld=handoff.withheld,
+            evidence=[
+                InferredView(
+                    id=one.id,
+                    at=moment(one.at) or "",
+                    summary=one.summary,
+                    basis=list(one.basis),
+                    stored=one.stored,
+                    records=list(one.records),
+                )
+                for one in handoff.evidence
+            ],
         )
 
 

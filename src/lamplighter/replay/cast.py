@@ -10,6 +10,7 @@ import itertools
 import json
 from collections.abc import Iterator
 
+from lamplighter.domain.counting import counted
 from lamplighter.holder.log_reader import Frame, LogReader
 from lamplighter.holder.segments import GAP, NO_STREAM, OUTPUT, RESIZE, SIZE, gap_said
 from lamplighter.replay import keyframes
@@ -141,7 +142,7 @@ class _Events:
         lost, why = gap_said(frame.payload)
         yield from self._rest()
         if lost:
-            yield self._event("m", f"{lost} bytes of output lost: {why}")
+            yield self._event("m", f"{counted(lost, 'byte')} of output lost: {why}")
 
     def _rest(self) -> Iterator[str]:
         """What the decoders still wait for will not come."""

@@ -59,7 +59,8 @@ def shelves(db: sqlite3.Connection) -> list[Shelf]:
             shelf.types[kind] = number
         shelf.newest_at = max(shelf.newest_at, newest)
     rows = db.execute(
-        "SELECT project, name, count(*), max(at) FROM handoffs LEFT JOIN projects ON projects.id = project GROUP BY 1, 2"
+        "SELECT project, name, count(*), max(at) FROM handoffs LEFT JOIN projects ON projects.id = project "
+        "WHERE evidence_of IS NULL GROUP BY 1, 2"
     )
     for project, name, number, newest in rows:
         shelf = found.setdefault(project, Shelf(project, name))

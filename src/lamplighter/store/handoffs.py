@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 
 from lamplighter.domain.handoff import Handoff
 
@@ -13,23 +14,42 @@ _WITH_IDS = {"h": "handoffs", "r": "records", "p": "receipts", "c": "captures"}
 def insert(db: sqlite3.Connection, handoff: Handoff) -> None:
     document = json.dumps(handoff.document())
     values = (handoff.id, handoff.session, handoff.project, handoff.at, handoff.source, handoff.policy, handoff.digest)
-    db.execute("INSERT INTO handoffs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, document))
+    db.execute(
+        "INSERT INTO handoffs (id, session, project, at, source, policy, digest, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, document),
+    )
+    _settle(db, handoff.session)
+
+
+def _settle(db: sqlite3.Connection, session: str | None) -> None:
+    """One hand-off of an end: what somebody said at it or after it is on top, and what was inferred is its evidence, in whichever
+    order they came. What was said before the end, in passing, does not say how it ended."""
+    db.execute(
+        "UPDATE handoffs SET evidence_of = (SELECT max(said.id) FROM handoffs AS said "
+        "WHERE said.session = handoffs.session AND said.source <> 'inferred' "
+        "AND (said.id > handoffs.id OR json_extract(said.document, '$.ending'))) "
+        "WHERE session = ? AND source = 'inferred'",
+        (session,),
+    )
 
 
 def find(db: sqlite3.Connection, session: str | None, digest: str) -> Handoff | None:
     """The one with this very content."""
     row = db.execute("SELECT document FROM handoffs WHERE session IS ? AND digest = ?", (session, digest)).fetchone()
-    return _handoff(row)
+    return _with_evidence(db, [row])[0] if row else None
 
 
 def get(db: sqlite3.Connection, handoff: str) -> Handoff | None:
+    """As it was stored, without its evidence; also one that is another's."""
     return _handoff(db.execute("SELECT document FROM handoffs WHERE id = ?", (handoff,)).fetchone())
 
 
 def of_session(db: sqlite3.Connection, session: str) -> list[Handoff]:
-    """All that it left, oldest first."""
-    rows = db.execute("SELECT document FROM handoffs WHERE session = ? ORDER BY id", (session,)).fetchall()
-    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+    """All that it left, oldest first; what is another's evidence is with that one."""
+    rows = db.execute(
+        "SELECT document FROM handoffs WHERE session = ? AND evidence_of IS NULL ORDER BY id", (session,)
+    ).fetchall()
+    return _with_evidence(db, rows)
 
 
 def newest_ids(db: sqlite3.Connection, before: str) -> list[str]:
@@ -70,9 +90,11 @@ def waiting(db: sqlite3.Connection) -> list[Handoff]:
 
 def newest(db: sqlite3.Connection, project: str | None, limit: int) -> list[Handoff]:
     """The last that were left, of one project or of all, the newest first."""
-    where, values = ("WHERE project = ?", (project,)) if project else ("", ())
-    rows = db.execute(f"SELECT document FROM handoffs {where} ORDER BY id DESC LIMIT ?", (*values, limit)).fetchall()
-    return [Handoff.from_document(json.loads(row["document"])) for row in rows]
+    where, values = ("AND project = ?", (project,)) if project else ("", ())
+    rows = db.execute(
+        f"SELECT document FROM handoffs WHERE evidence_of IS NULL {where} ORDER BY id DESC LIMIT ?", (*values, limit)
+    ).fetchall()
+    return _with_evidence(db, rows)
 
 
 def see_project(db: sqlite3.Connection, project: str, name: str, at: float) -> None:
@@ -91,6 +113,18 @@ def projects_named(db: sqlite3.Connection, word: str) -> list[tuple[str, str]]:
 def project_name(db: sqlite3.Connection, project: str) -> str:
     row = db.execute("SELECT name FROM projects WHERE id = ?", (project,)).fetchone()
     return str(row["name"]) if row else project
+
+
+def _with_evidence(db: sqlite3.Connection, rows: list[sqlite3.Row]) -> list[Handoff]:
+    found = [Handoff.from_document(json.loads(row["document"])) for row in rows]
+    return [replace(one, evidence=_evidence(db, one)) if not one.inferred else one for one in found]
+
+
+def _evidence(db: sqlite3.Connection, said: Handoff) -> tuple[Handoff, ...]:
+    rows = db.execute(
+        "SELECT document FROM handoffs WHERE session = ? AND evidence_of = ? ORDER BY id", (said.session, said.id)
+    ).fetchall()
+    return tuple(Handoff.from_document(json.loads(row["document"])) for row in rows)
 
 
 def _handoff(row: sqlite3.Row | None) -> Handoff | None:

@@ -275,6 +275,15 @@ MIGRATIONS: list[str] = [
         expires_at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    # What was inferred of a session, and then said for it: one hand-off, with what was inferred as its evidence.
+    """
+    ALTER TABLE handoffs ADD COLUMN evidence_of TEXT;
+    UPDATE handoffs SET evidence_of = (
+        SELECT max(said.id) FROM handoffs AS said
+        WHERE said.session = handoffs.session AND said.source <> 'inferred'
+        AND (said.id > handoffs.id OR json_extract(said.document, '$.ending'))
+    ) WHERE source = 'inferred';
+    """,
 ]
 
 

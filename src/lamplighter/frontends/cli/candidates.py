@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.errors import LampError
 from lamplighter.frontends.cli import catalogue
 from lamplighter.frontends.cli.catalogue import Command
@@ -187,7 +188,7 @@ def _selections(current: str) -> Iterator[Candidate]:
 def _plans() -> Iterator[Candidate]:
     for row in _ask("list_plans", {}).get("plans", []):
         rows = row.get("sessions", row.get("rows"))
-        yield str(row["id"]), f"{rows} sessions" if isinstance(rows, int) else ""
+        yield str(row["id"]), counted(rows, "session") if isinstance(rows, int) else ""
 
 
 def _requests() -> Iterator[Candidate]:

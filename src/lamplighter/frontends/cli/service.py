@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.ask import present
@@ -13,7 +14,6 @@ from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.client import Client, as_error, new_key
 from lamplighter.frontends.cli.output import Output
 from lamplighter.frontends.cli.statuses import DECLINED, STATUS
-from lamplighter.frontends.cli.text import counted
 from lamplighter.home import Home, find_home
 
 

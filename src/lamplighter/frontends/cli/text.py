@@ -13,7 +13,7 @@ from typing import Any
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.size import format_size as size
 
-__all__ = ["age", "ago", "clean", "command_line", "counted", "cpu", "exit_words", "instant", "size", "width"]
+__all__ = ["age", "ago", "clean", "command_line", "cpu", "exit_words", "instant", "size", "took", "width"]
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./~")
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, and they move nothing
@@ -61,9 +61,9 @@ def cpu(seconds: float) -> str:
     return f"{seconds:.1f}s" if seconds < 60 else format_duration(seconds)
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """1 process, 3 processes."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+def took(seconds: float | None) -> str:
+    """How long an ending took. Less than nothing is a clock's mistake, or that of a holder of before, and is not shown."""
+    return "-" if seconds is None else f"{max(0.0, seconds):.2f} s"
 
 
 def exit_words(found: dict[str, Any] | None) -> str:

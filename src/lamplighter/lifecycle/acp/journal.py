@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from lamplighter.domain.counting import counted
+
 NAME = "conversation.jsonl"
 _LONGEST_WHOLE = 1 << 20
 _BLOCK = 1 << 20
@@ -190,7 +192,7 @@ def _shown(entry: dict[str, Any]) -> str:
         case "refused":
             return f"[the agent does not begin: {entry['why']}]\n"
         case "lost":
-            return f"[{entry['bytes']} bytes of what it said are lost]\n"
+            return f"[lost of what it said: {counted(entry['bytes'], 'byte')}]\n"
         case _:
             return ""
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.record import NO_EVIDENCE, CitedFile, Evidence
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.continuity.answering import answered
@@ -67,7 +68,7 @@ def given(folder: str, files: Sequence[str], commits: Sequence[str]) -> Evidence
     if len(files) > MOST_FILES or len(commits) > MOST_COMMITS:
         raise InputError(
             Code.BAD_INPUT,
-            f"{len(files)} files and {len(commits)} commits are too many for one record",
+            f"too much for one record: {counted(len(files), 'file')} and {counted(len(commits), 'commit')}",
             f"name at most {MOST_FILES} files and {MOST_COMMITS} commits: those that it really rests on",
         )
     try:

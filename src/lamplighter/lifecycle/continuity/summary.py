@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lamplighter.agents.transcript import Transcript
+from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.ending import Ending
 from lamplighter.domain.handoff import Handoff
@@ -92,7 +93,8 @@ def _left(summary: dict[str, Any]) -> list[str]:
 def _git(git: dict[str, Any]) -> list[str]:
     where = f"branch {git['branch']}" if git["branch"] else f"at {git['head'][:12]}"
     cut = ", and maybe more" if git["cut"] else ""
-    counts = f"{git['commit_count']} commits, {git['file_count']} files, +{git['insertions']} -{git['deletions']}"
+    changed = f"{counted(git['commit_count'], 'commit')}, {counted(git['file_count'], 'file')}"
+    counts = f"{changed}, +{git['insertions']} -{git['deletions']}"
     commits = [f"{commit['sha'][:12]} {commit['subject']}" for commit in git["commits"]]
     shown = listed(commits, git["commit_count"], _MOST_COMMITS)
     return [f"Git: {where}; {counts} since the start{cut}.", *(f"  {line}" for line in shown)]

@@ -5,6 +5,7 @@ Knows the living and what a caller may; writes nothing.
 
 from __future__ import annotations
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import Code, ConflictError, ForbiddenError
@@ -25,7 +26,7 @@ class Admission:
         if count >= most:
             raise ConflictError(
                 Code.TOO_MANY,
-                f"{caller.name} has {count} sessions, and sessions_per_owner allows {most} at once",
+                f"{caller.name} has {counted(count, 'session')}, and sessions_per_owner allows {most} at once",
                 "end some first: lamp ls shows them, lamp cleanup ends what is done",
             )
 

@@ -18,6 +18,7 @@ from lamplighter.domain.session import Driver, Process, Session
 from lamplighter.domain.states import State
 from lamplighter.drivers.tmux_server import tmux_program
 from lamplighter.errors import Code, ConflictError, InputError, LampError, UnavailableError
+from lamplighter.holder import proc
 from lamplighter.lifecycle.continuity.projects import Projects
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
@@ -151,7 +152,9 @@ class Launcher:
 
     async def confirm(self, session: Session, hello: dict[str, Any]) -> Session:
         """The command has been executed."""
-        shim, main, now = Process(*hello["shim"]), Process(*hello["main"]), self.fleet.clock.now()
+        shim, main = Process(*hello["shim"]), Process(*hello["main"])
+        # When the command itself began, by the kernel: it may have ended before we hear that it was started.
+        now = max(session.created_at, min(self.fleet.clock.now(), proc.start_moment(main.start)))
         facts: dict[str, Any] = {}
         if session.driver is Driver.TMUX:
             self.panes.settle(session.id)

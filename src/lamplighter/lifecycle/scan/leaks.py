@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.leak import Leak, LeakedFile
 from lamplighter.domain.plan import Outcome
 from lamplighter.holder import proc
@@ -61,7 +62,7 @@ class Leaks:
         removed = await asyncio.to_thread(remove, leak.files) if not certificate["survivors"] else 0
         if certificate["survivors"]:
             return told(Outcome.SURVIVED, "something of it is still alive: lamp scan", certificate=certificate)
-        files = f"; {removed} files of it removed" if leak.files else ""
+        files = f"; {counted(removed, 'file')} of it removed" if leak.files else ""
         return told(Outcome.ENDED, f"left behind: {leak.why[0]}{files}", certificate=certificate)
 
     async def _put_out(self, tree: LeakTree, leak: Leak, grace: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, cast
 
 from lamplighter.agents.pages import TOOL, Message
+from lamplighter.domain.counting import counted
 from lamplighter.domain.lines import plain
 from lamplighter.domain.session import Driver, Session
 from lamplighter.holder.log_reader import LogReader
@@ -149,7 +150,7 @@ def _printed(role: Role, data: bytes | bytearray, at: float) -> Said:
 def _typed(payload: bytes, at: float) -> Said:
     note = json.loads(payload)
     size, by = int(note.get("size") or 0), str(note.get("by") or "somebody")
-    return Said("user", f"[{size} bytes, typed by {by}; what is typed is not kept]", at, size)
+    return Said("user", f"[{counted(size, 'byte')}, typed by {by}; what is typed is not kept]", at, size)
 
 
 def _told(session: Session) -> list[Said]:
@@ -158,7 +159,14 @@ def _told(session: Session) -> list[Said]:
     if told.get("by") != By.INPUT:
         return []
     size = int(told.get("size", 0))
-    return [Said("user", f"[{size} bytes, told by {session.owner} at its start; not kept]", session.created_at, size)]
+    return [
+        Said(
+            "user",
+            f"[{counted(size, 'byte')}, told by {session.owner} at its start; not kept]",
+            session.created_at,
+            size,
+        )
+    ]
 
 
 def _ending(session: Session) -> Said | None:

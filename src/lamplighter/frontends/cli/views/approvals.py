@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Line, Span, Table, facts
-from lamplighter.frontends.cli.text import ago, clean, command_line, counted, instant
+from lamplighter.frontends.cli.text import ago, clean, command_line, instant
 from lamplighter.frontends.cli.views.sessions import verdict
 
 _TMUX_ACTS = {"type_in_tmux": "type into", "kill_tmux": "kill"}

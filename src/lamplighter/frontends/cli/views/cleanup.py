@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Line, Span, Table
-from lamplighter.frontends.cli.text import clean, counted, size
+from lamplighter.frontends.cli.text import clean, size, took
 from lamplighter.frontends.cli.views.endings import survivor
 from lamplighter.frontends.cli.views.sessions import verdict
 
@@ -81,7 +82,7 @@ def _what(done: dict[str, Any]) -> str:
     if done["outcome"] != "ended" or not certificate:
         return clean(done["why"])
     processes = counted(len(certificate["processes"]), "process", "processes")
-    return f"{processes} gone in {certificate['seconds']:.2f} s, guarantee {clean(certificate['guarantee'])}"
+    return f"{processes} gone in {took(certificate['seconds'])}, guarantee {clean(certificate['guarantee'])}"
 
 
 def sums(result: dict[str, Any]) -> list[Block]:

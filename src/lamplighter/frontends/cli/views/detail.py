@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
-from lamplighter.frontends.cli.text import age, ago, clean, command_line, counted, cpu, exit_words, size
+from lamplighter.frontends.cli.text import age, ago, clean, command_line, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof, survived
 from lamplighter.frontends.cli.views.handoffs import left, summary
 from lamplighter.frontends.cli.views.sessions import verdict

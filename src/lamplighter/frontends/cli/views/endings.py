@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.text import clean, counted
+from lamplighter.frontends.cli.text import clean, took
 from lamplighter.frontends.cli.views.handoffs import left, summary
 
 _LISTED = 20
@@ -41,7 +42,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
 
 def _gone(certificate: dict[str, Any]) -> str:
     processes = counted(len(certificate["processes"]), "process", "processes")
-    return f"{processes} gone in {certificate['seconds']:.2f} s, guarantee {clean(certificate['guarantee'])}"
+    return f"{processes} gone in {took(certificate['seconds'])}, guarantee {clean(certificate['guarantee'])}"
 
 
 def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> list[Block]:
@@ -69,8 +70,9 @@ def survived(survivors: list[dict[str, Any]], *, of: str = "", loud: bool = True
 def _process(process: dict[str, Any]) -> Line:
     signal, seconds = process.get("signal"), process.get("seconds")
     how = clean(signal) if signal else "-"
-    took = "-" if seconds is None else f"{seconds:.2f} s"
-    return Line(f"  {clean(process.get('pid')):>8}  {how:<6}  {took:>7}  ", (clean(process.get("command", "")), "dim"))
+    return Line(
+        f"  {clean(process.get('pid')):>8}  {how:<6}  {took(seconds):>7}  ", (clean(process.get("command", "")), "dim")
+    )
 
 
 def survivor(item: dict[str, Any]) -> str:

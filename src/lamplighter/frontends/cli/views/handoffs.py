@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, facts, grow
-from lamplighter.frontends.cli.text import ago, clean, counted, cpu, size
+from lamplighter.frontends.cli.text import ago, clean, cpu, size
 
 _LONGEST = 100
 _DEEPEST = 30
@@ -33,7 +34,15 @@ def left(handoff: dict[str, Any] | None) -> list[Block]:
     if handoff["source"] == "inferred":
         basis = ", ".join(map(clean, handoff["basis"]))
         return [Line("handed off: nothing was said; ", (f"inferred from {basis}", "dim"))]
-    return [Line(f"handed off: {_stored(handoff)}"), *notes(handoff)]
+    return [Line(f"handed off: {_stored(handoff)}"), *notes(handoff), *_evidence(handoff)]
+
+
+def _evidence(handoff: dict[str, Any]) -> list[Block]:
+    """What had been inferred before it was said."""
+    return [
+        Line((f"evidence: inferred from {', '.join(map(clean, one['basis']))}", "dim"))
+        for one in handoff.get("evidence", ())
+    ]
 
 
 def notes(handoff: dict[str, Any]) -> list[Block]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line, Table, facts
-from lamplighter.frontends.cli.text import clean, counted, size
+from lamplighter.frontends.cli.text import clean, size
 
 _MARKS = {"ok": ("ok", "good"), "note": ("note", "warn"), "bad": ("BAD", "bad")}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.text import clean, counted
+from lamplighter.frontends.cli.text import clean
 
 _ONCE = "good once, within ten minutes; it logs that browser in for seven days"
 

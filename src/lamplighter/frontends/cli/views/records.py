@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line, Span, Table
-from lamplighter.frontends.cli.text import ago, clean, counted
+from lamplighter.frontends.cli.text import ago, clean
 
 _STATES = {"active": "good", "resolved": "dim", "superseded": "warn", "forgotten": "bad"}
 

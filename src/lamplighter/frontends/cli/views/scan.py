@@ -6,8 +6,9 @@ import os
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.text import ago, clean, counted, size
+from lamplighter.frontends.cli.text import ago, clean, size
 
 _STYLES = {"certain": "bad", "likely": "warn"}
 _WIDTH = 60

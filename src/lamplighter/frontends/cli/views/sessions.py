@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, grow
-from lamplighter.frontends.cli.text import age, clean, command_line, counted, cpu, size
+from lamplighter.frontends.cli.text import age, clean, command_line, cpu, size
 
 Session = dict[str, Any]
 

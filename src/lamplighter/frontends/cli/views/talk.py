@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.text import clean, counted, exit_words
+from lamplighter.frontends.cli.text import clean, exit_words
 
 
 def _line(word: str, style: str, result: dict[str, Any], rest: str = "") -> list[Block]:

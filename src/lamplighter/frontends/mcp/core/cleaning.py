@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import derived, given
 from lamplighter.frontends.mcp.core.size import cut, fitting
@@ -65,8 +66,8 @@ def _said(found: dict[str, Any], others: int) -> str:
     if found["applied"]:
         parts = [f"{sums[name]} {name}" for name in ("ended", "skipped", "survived", "failed") if sums[name]]
         return f"{found['plan']} applied: {', '.join(parts) or 'nothing to end'}"
-    frees = f"{sums['processes']} processes, {sums['memory'] >> 20} MB"
-    return f"{found['plan']} would end {sums['sessions']} sessions ({frees}); {others} more match but are not in it"
+    frees = f"{counted(sums['processes'], 'process')}, {sums['memory'] >> 20} MB"
+    return f"{found['plan']} would end {counted(sums['sessions'], 'session')} ({frees}); {others} more match but are not in it"
 
 
 CLEANUP_SESSIONS = Tool(

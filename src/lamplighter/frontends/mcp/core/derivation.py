@@ -14,7 +14,7 @@ SESSION = "id, its beginning, or name"
 _SHORT = {
     "session": SESSION,
     "approval": "the id that APPROVAL_NEEDED gave",
-    "grace": "time between TERM and KILL",
+    "grace": "time between TERM and KILL; else the setting",
     "reason": "why",
     "text": "what to type; with keys: their names, apart by spaces",
     "enter": "press Enter after the text",

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.handoff import Policy
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
@@ -37,10 +38,10 @@ def _answer(found: dict[str, Any]) -> Answer:
         "handoff": handoff,
     }
     left = len(found["certificate"]["survivors"])
-    proof = f"{certificate['processes']} processes, {left} left alive, guarantee {certificate['guarantee']}"
+    proof = f"{counted(certificate['processes'], 'process')}, {left} left alive, guarantee {certificate['guarantee']}"
     if found["state"] == "ending" and not left:
         proof = "it ends once your turn is over"
-    stored = f"; {sum(handoff['stored'].values())} records handed off" if handoff else ""
+    stored = f"; {counted(sum(handoff['stored'].values()), 'record')} handed off" if handoff else ""
     return Answer(structured, f"{found['name']} ({found['id']}) is {found['state']}: {proof}{stored}")
 
 

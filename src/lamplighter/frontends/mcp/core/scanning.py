@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.size import cut, fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, told
@@ -33,8 +34,8 @@ async def scan_host(conversation: Conversation, _: Request) -> Answer:
         "agents_left_out": len(agents) - len(named),
     }
     sums = found["sums"]
-    held = f"{sums['processes']} processes of {sums['sessions']} dead sessions hold {sums['memory'] >> 20} MB"
-    return Answer(structured, f"{held}; {sums['agents']} agents nobody manages")
+    held = f"{counted(sums['processes'], 'process')} of {counted(sums['sessions'], 'dead session')}, {sums['memory'] >> 20} MB"
+    return Answer(structured, f"{held}; {counted(sums['agents'], 'agent')} nobody manages")
 
 
 def _leak(leak: dict[str, Any]) -> dict[str, Any]:

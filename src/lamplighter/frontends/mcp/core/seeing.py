@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import derived
 from lamplighter.frontends.mcp.core.size import cut, fitting
@@ -71,7 +72,7 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
     left = len(rows) - len(shown)
     structured = {"sessions": shown, "left_out": left, "next": shown[-1]["id"] if left else None}
     lines = [f"{row['id']} {row['name']}: {row['verdict']}, {row['because']}" for row in shown]
-    head = f"{len(shown)} of {len(rows)} sessions" if left else f"{len(shown)} sessions"
+    head = f"{len(shown)} of {counted(len(rows), 'session')}" if left else counted(len(shown), "session")
     return Answer(structured, "\n".join([head, *(cut(line, 120) for line in lines)]))
 
 

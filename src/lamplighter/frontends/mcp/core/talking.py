@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
 from lamplighter.frontends.mcp.core.size import fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool, told
-from lamplighter.operations.operation import Request, Result
-from lamplighter.operations.talk import SendInput
+from lamplighter.operations.operation import Request, Result, default_of
+from lamplighter.operations.talk import SendInput, WaitSession
 
 
 class SentTo(Result):
@@ -33,7 +34,9 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     ACTIVE when an agent's dialog would take the text; ENDED when it is over.
     """
     found = await conversation.operate("send_input", **given(request))
-    return Answer(found, f"sent {found['size']} bytes to {found['id']}; its answer begins at cursor {found['cursor']}")
+    return Answer(
+        found, f"sent {counted(found['size'], 'byte')} to {found['id']}; its answer begins at cursor {found['cursor']}"
+    )
 
 
 SEND_INPUT = Tool(
@@ -109,7 +112,9 @@ class WaitTool(Request):
     )
     timeout: str = Field(default="50s", description="give up after this long: 30s, 10m; the session goes on")
     since: int | None = Field(default=None, ge=0, description="with text=…: look from this cursor on, not from now")
-    quiet: str = Field(default="2s", description="with idle: this long without output or input")
+    quiet: str = Field(
+        default=default_of(WaitSession, "quiet"), description="with idle: this long without output or input"
+    )
 
 
 class WaitedFor(Result):

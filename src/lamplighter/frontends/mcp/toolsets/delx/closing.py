@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.delx.response import ResponseOptions, answered
@@ -92,7 +93,7 @@ def _remarks(found: dict[str, Any]) -> list[str]:
     if found["token"] is None:
         remarks.append(_why_no_token(found["session"]))
     if found["redacted"]:
-        remarks.append(f"{found['redacted']} secrets were taken out before anything was stored")
+        remarks.append(f"taken out before anything was stored: {counted(found['redacted'], 'secret')}")
     if found["withheld"]:
         remarks.append(f"{found['withheld']} private passages were not stored")
     return remarks

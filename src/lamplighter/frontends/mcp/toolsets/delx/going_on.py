@@ -10,8 +10,8 @@ from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.delx.closing import SESSION
 from lamplighter.frontends.mcp.toolsets.delx.summary import NAMESPACE, Summary, in_words, quoted, summary_of
-from lamplighter.operations.operation import Request, Result
-from lamplighter.operations.resume import Urgency
+from lamplighter.operations.operation import Request, Result, default_of
+from lamplighter.operations.resume import HandOver, ResumeLogical, Urgency
 
 _WRITES = Hints(read_only=False, destructive=False, idempotent=False)
 _LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
@@ -74,7 +74,12 @@ class ResumeSession(Request):
         max_length=200,
         description="of close_session; for a session that another caller closed",
     )
-    lookback_days: int = Field(default=30, ge=1, le=90, description="how far back a closed session is looked for")
+    lookback_days: int = Field(
+        default=default_of(ResumeLogical, "days"),
+        ge=1,
+        le=90,
+        description="how far back a closed session is looked for",
+    )
 
 
 class Resumed(Result):
@@ -146,7 +151,7 @@ class AgentHandoff(Request):
     to_session_id: str = SESSION
     context_summary: str | None = Field(default=None, max_length=1200, description="what the other needs to know")
     blocker: str | None = Field(default=None, max_length=1200, description="what is in the way")
-    urgency: Urgency = Field(default="moderate", description="low, moderate, high or critical")
+    urgency: Urgency = Field(default=default_of(HandOver, "urgency"), description="low, moderate, high or critical")
 
 
 class HandedOver(Result):

@@ -11,19 +11,26 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.kiro.sessions import OR_ACTIVE, Which
-from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.kiro_views import ReadKiroHistory
+from lamplighter.operations.operation import Request, Result, default_of
 
 _MOST = 10_000
 
 
 class History(Request):
     session_id: str | None = Field(default=None, max_length=100, description=OR_ACTIVE)
-    limit: int = Field(default=50, ge=1, le=_MOST, description="at most this many entries, the newest")
+    limit: int = Field(
+        default=default_of(ReadKiroHistory, "limit"),
+        ge=1,
+        le=_MOST,
+        description="at most this many entries, the newest",
+    )
 
 
 class Remark(Result):
@@ -41,7 +48,7 @@ class Remarks(Result):
 async def history(conversation: Conversation, request: History) -> Answer:
     found = await conversation.operate("read_kiro_history", session_id=request.session_id, limit=request.limit)
     told = {"session_id": found["session"]["id"], "history": found["history"], "count": len(found["history"])}
-    return Answer(told, f"{told['count']} entries of {told['session_id']}")
+    return Answer(told, f"{counted(told['count'], 'entry')} of {told['session_id']}")
 
 
 class Cleared(Result):
@@ -79,7 +86,7 @@ async def save(conversation: Conversation, request: Save) -> Answer:
     document = {"session": session, "history": found["history"]}
     await asyncio.to_thread(_write, path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     told = {"success": True, "session_id": session["id"], "save_path": path, "count": len(found["history"])}
-    return Answer(told, f"{told['count']} entries are in {path}")
+    return Answer(told, f"{counted(len(found['history']), 'entry')} written to {path}")
 
 
 def _place(path: str, folder: str, ours: str) -> str:

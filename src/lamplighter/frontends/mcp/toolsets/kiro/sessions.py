@@ -6,6 +6,7 @@ import os
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.operations.operation import Nothing, Request, Result
@@ -56,7 +57,7 @@ async def listed(conversation: Conversation, _: Nothing) -> Answer:
     found = await conversation.operate("list_kiro_sessions")
     rows = found["sessions"]
     told = {"sessions": rows, "active_session_id": found["active"], "count": len(rows)}
-    return Answer(told, f"{len(rows)} sessions, active: {found['active'] or 'none'}")
+    return Answer(told, f"{counted(len(rows), 'session')}, active: {found['active'] or 'none'}")
 
 
 class One(Request):
@@ -137,8 +138,8 @@ TOOLS = (
     Tool(
         "kiro_session_end",
         "End Kiro session",
-        "End one of your kiro sessions for good, with everything that runs in it: TERM, 5 s, KILL, until no process is left; a "
-        "chat under way fails and says so. Its conversation and history are gone (kiro_session_save first to keep them). The "
+        "End one of your kiro sessions for good, with all that runs in it: TERM, the grace, KILL, until no process is left; "
+        "a chat under way fails and says so. Its conversation and history are gone (kiro_session_save first to keep them). The "
         "oldest session left becomes active, or none. To stop only what runs: kiro_task_cancel; only to forget: "
         "kiro_session_clear. SESSION_NOT_FOUND also when it was ended before.",
         One,

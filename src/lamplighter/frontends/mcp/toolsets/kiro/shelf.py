@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.agents import kiro as program
-from lamplighter.domain.kiro import GRACE_SECONDS, IDLE_SECONDS, LONGEST_MESSAGE, MOST_SESSIONS, MOST_TASKS
+from lamplighter.domain.kiro import IDLE_SECONDS, LONGEST_MESSAGE, MOST_SESSIONS, MOST_TASKS
 from lamplighter.errors import Code, LampError, MissingError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.resources import Resource
@@ -81,7 +81,7 @@ def _config(conversation: Conversation) -> dict[str, Any]:
         "max_sessions": MOST_SESSIONS,
         "max_tasks": MOST_TASKS,
         "session_idle_seconds": IDLE_SECONDS,
-        "kill_grace_seconds": GRACE_SECONDS,
+        "kill_grace_seconds": conversation.app.settings.grace,
         "max_message_bytes": LONGEST_MESSAGE,
         "pool": {"enabled": False},
     }

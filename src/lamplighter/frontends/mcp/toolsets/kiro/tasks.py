@@ -178,8 +178,8 @@ TOOLS = (
     Tool(
         "kiro_task_cancel",
         "Cancel Kiro task",
-        "Stop one of your tasks, or a chat under way: TERM to its whole process tree, 5 s, KILL, until nothing is left. What it "
-        "printed is kept; what it changed stays changed; its session stays open. success is false when it was done before. To "
+        "Stop one of your tasks, or a chat under way: TERM to its whole tree, the grace, KILL, until nothing is left. What "
+        "it printed is kept; what it changed stays changed; its session stays open. success is false when it was done before. To "
         "end the session too: kiro_session_end.",
         Cancel,
         Cancelled,

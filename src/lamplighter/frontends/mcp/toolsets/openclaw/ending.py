@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.plan import DEFAULT_SELECTION
 from lamplighter.domain.selection import Seen, Selection, parse_selection
 from lamplighter.domain.size import format_size
@@ -63,8 +64,8 @@ async def sessions_kill(conversation: Conversation, request: SessionsKill) -> An
         "survivors": survivors[:_SURVIVORS_SHOWN],
     }
     texts = {
-        "killed": f"{key} was killed, with {answer['processes']} processes; nothing of it is left",
-        "ending": f"{key} is being ended; {len(survivors)} processes are still alive",
+        "killed": f"{key} was killed, with {counted(answer['processes'], 'process')}; nothing of it is left",
+        "ending": f"{key} is being ended; still alive: {counted(len(survivors), 'process')}",
         "already_ended": f"{key} had ended before; it is not listed any more",
     }
     return Answer(answer, texts[status])
@@ -258,7 +259,7 @@ def _foreign(other: dict[str, Any], keys: dict[str, str], outcome: str, why: str
 
 
 def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str, Any]], keys: dict[str, str]) -> Answer:
-    counted = [row for row in rows if row["outcome"] in ("would_end", "ended")]
+    freeing = [row for row in rows if row["outcome"] in ("would_end", "ended")]
     gone = [row for row in rows if row["outcome"] in _FREED]
     told = {row["sessionId"] for row in rows}
     kept = [
@@ -268,8 +269,8 @@ def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str,
     ]
     freed = {
         "sessions": len(gone),
-        "processes": sum(row.get("processes", 0) for row in counted),
-        "memoryBytes": sum(row.get("memoryBytes", 0) for row in counted),
+        "processes": sum(row.get("processes", 0) for row in freeing),
+        "memoryBytes": sum(row.get("memoryBytes", 0) for row in freeing),
     }
     shown = fitting(rows, _ROOM)
     answer: dict[str, Any] = {
@@ -280,10 +281,10 @@ def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str,
         "freed": freed,
         "kept": kept[:_KEPT_SHOWN] + ([f"and {len(kept) - _KEPT_SHOWN} more"] if len(kept) > _KEPT_SHOWN else []),
     }
-    verb = "would be" if request.dryRun else "were"
+    verb = "would be" if request.dryRun else "was" if len(gone) == 1 else "were"
     others = sum(1 for row in rows if row["outcome"] in ("approval_needed", "would_need_approval"))
     text = (
-        f"{len(gone)} sessions {verb} ended or taken out of the list: {freed['processes']} processes, "
+        f"{counted(len(gone), 'session')} {verb} ended or taken out of the list: {counted(freed['processes'], 'process')}, "
         f"{format_size(freed['memoryBytes'])}; {len(kept)} kept"
     )
     return Answer(answer, text + (f"; {others} need the operator's approval" if others else ""))
@@ -292,7 +293,7 @@ def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str,
 KILL = Tool(
     "sessions_kill",
     "Kill a session",
-    "Kill one session now, with every process that it started, also those that went to the background: TERM, 5 s, "
+    "Kill one session now, with every process that it started, also those that went to the background: TERM, the grace, "
     "then KILL until nothing is left, and that is checked. Its log and the record of it stay; the key is over for "
     "good and the row leaves sessions_list. An active session (working, waiting, or not known to rest) is refused "
     "with ACTIVE unless force is true. For many at once use sessions_cleanup. You may kill sessions that you started "

@@ -11,7 +11,8 @@ from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.rekindle.sessions import PROJECT
-from lamplighter.operations.operation import Request, Result
+from lamplighter.operations.operation import Request, Result, default_of
+from lamplighter.operations.records import ListRecords, SearchRecords
 
 Category = Literal["preference", "lesson", "context", "relationship", "general"]
 _SHOWN = 200
@@ -83,7 +84,7 @@ class SearchMemory(Request):
     project: str | None = Field(
         default=None, min_length=1, max_length=1000, description="only of this project, and what holds everywhere"
     )
-    limit: int = Field(default=10, ge=1, le=100, description="at most this many")
+    limit: int = Field(default=default_of(SearchRecords, "limit"), ge=1, le=100, description="at most this many")
 
 
 class Results(Result):
@@ -101,7 +102,9 @@ class ListMemories(Request):
     project: str | None = Field(
         default=None, min_length=1, max_length=1000, description="only of this project, and what holds everywhere"
     )
-    limit: int = Field(default=50, ge=1, le=200, description="at most this many, the newest")
+    limit: int = Field(
+        default=default_of(ListRecords, "limit"), ge=1, le=200, description="at most this many, the newest"
+    )
 
 
 class Memories(Result):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.record import LONGEST
 from lamplighter.errors import ConflictError, ForbiddenError
 from lamplighter.frontends.mcp.conversation import Conversation
@@ -76,7 +77,9 @@ async def end_session(conversation: Conversation, request: EndSession) -> Answer
 def _message(kept: dict[str, Any]) -> str:
     parts = ["Session captured. The next boot loads the checkpoint; the rest is stored and searchable."]
     if kept["redacted"] or kept["withheld"]:
-        parts.append(f"Not stored: {kept['redacted']} secrets, {kept['withheld']} private passages.")
+        parts.append(
+            f"Not stored: {counted(kept['redacted'], 'secret')}, {counted(kept['withheld'], 'private passage')}."
+        )
     return " ".join(parts)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import Server, TmuxError, TmuxSilentError
 from lamplighter.drivers.tmux_windows import Window, capture, find_windows
@@ -68,7 +69,7 @@ async def list_sessions(conversation: Conversation, _: Nameless) -> Answer:
     rows = [_row(windows) for windows in by_session.values()]
     names = ", ".join(row.name for row in rows[:_SHOWN]) + (", …" if len(rows) > _SHOWN else "")
     found = Sessions(count=len(rows), sessions=rows)
-    return Answer(found.model_dump(), f"{len(rows)} tmux sessions: {names}" if rows else "no tmux sessions")
+    return Answer(found.model_dump(), f"{counted(len(rows), 'tmux session')}: {names}" if rows else "no tmux sessions")
 
 
 async def has_session(conversation: Conversation, request: ByName) -> Answer:
@@ -83,7 +84,7 @@ async def list_windows(conversation: Conversation, request: ByName) -> Answer:
         raise does_not_exist(request.name)
     rows = [WindowRow(index=one.index, name=one.name, active=one.active, panes=one.panes) for one in found]
     result = Windows(session=request.name, count=len(rows), windows=rows)
-    return Answer(result.model_dump(), f'{len(rows)} windows in session "{request.name}"')
+    return Answer(result.model_dump(), f'{counted(len(rows), "window")} in session "{request.name}"')
 
 
 async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
@@ -96,7 +97,9 @@ async def capture_pane(conversation: Conversation, request: CapturePane) -> Answ
     if text is None:
         raise does_not_exist(request.name)
     last = text.rpartition("\n")[2].strip()[:200]
-    told = f'{len(text.splitlines())} lines of session "{request.name}"' + (f"; the last: {last}" if last else "")
+    told = f'{counted(len(text.splitlines()), "line")} of session "{request.name}"' + (
+        f"; the last: {last}" if last else ""
+    )
     return Answer(Captured(session=request.name, lines=request.lines, text=text).model_dump(), told)
 
 

@@ -47,7 +47,7 @@ function End({ row, close }) {
 const Fields = () => html`
   <div class="pair">
     <label>Reason<input name="reason" maxlength="2000" placeholder="kept with the session" /></label>
-    <label>Grace<input name="grace" value="5s" pattern="[0-9.]+(ms|s|m|h)?" title="5s, 30s, 2m" /></label>
+    <label>Grace<input name="grace" placeholder="as it is set" pattern="[0-9.]+(ms|s|m|h)?" title="5s, 30s, 2m" /></label>
   </div>
   <details>
     <summary>Leave a hand-off</summary>
