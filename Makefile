@@ -2,9 +2,11 @@
 
 PYTHON := .venv/bin/python
 ROUNDS ?= 5
+FAULTS ?= 1000
+SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents bench lock format lint wheel vendor screenshots
+.PHONY: help environment test test-deep test-agents test-faults bench lock format lint wheel vendor screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +26,9 @@ test-deep: ## the long and the random cases, ROUNDS times (5), each round with a
 
 test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of their endings that often
 	@LAMPLIGHTER_AGENT_ROUNDS=$(if $(filter file,$(origin ROUNDS)),1,$(ROUNDS)) ./test -m agents
+
+test-faults: environment ## attack a whole Lamplighter with FAULTS faults (1000) of SEED, and judge it from outside
+	@$(PYTHON) -m faults --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench

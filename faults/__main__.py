@@ -64,12 +64,20 @@ def _campaign(options: argparse.Namespace) -> int:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="faults", description="Attack a whole Lamplighter, and judge it from outside.")
+    parser = argparse.ArgumentParser(
+        prog="faults", description="Attack a whole Lamplighter, and judge it from outside."
+    )
     parser.add_argument("--seed", type=int, default=None, help="the same seed has the same faults; random unless told")
-    parser.add_argument("--faults", type=int, default=1000, metavar="M", help="how many; 1000 unless told, about 20 minutes")
-    parser.add_argument("--only", action="append", default=[], choices=list(SHARES), help="this kind; may be given again")
+    parser.add_argument(
+        "--faults", type=int, default=1000, metavar="M", help="how many; 1000 unless told, about 20 minutes"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], choices=list(SHARES), help="this kind; may be given again"
+    )
     parser.add_argument("--scene", metavar="KIND-N", help="one scene alone, as a violation names it")
-    parser.add_argument("--lanes", type=int, default=min(2, os.cpu_count() or 1), help="scenes at a time; 2 unless told")
+    parser.add_argument(
+        "--lanes", type=int, default=min(2, os.cpu_count() or 1), help="scenes at a time; 2 unless told"
+    )
     parser.add_argument("--write", action="store_true", help="keep the table in docs/reliability.md")
     options = parser.parse_args()
     if options.seed is None:
@@ -81,13 +89,17 @@ def _tell(outcome: Outcome, options: argparse.Namespace) -> None:
     scene = outcome.scene
     said = f"{len(outcome.violations)} violations" if outcome.violations else "FAILED" if outcome.failure else "ok"
     where = f"{scene.user}, cgroup {'on' if scene.cgroup else 'off'}"
-    print(f"{scene.kind}-{scene.number} ({where}): {sum(outcome.counted.values())} faults, {said}, {outcome.seconds:.0f} s", flush=True)
+    print(
+        f"{scene.kind}-{scene.number} ({where}): {sum(outcome.counted.values())} faults, {said}, {outcome.seconds:.0f} s",
+        flush=True,
+    )
     for one in outcome.violations:
         print(f"    {one['rule']}: {one['text']}")
     if outcome.failure:
         print(f"    the campaign itself failed: {outcome.failure[-1500:]}")
     if outcome.kept:
-        again = f"python -m faults --seed {options.seed} --faults {options.faults} --only {scene.kind} --scene {scene.kind}-{scene.number}"
+        again = f"python -m faults --seed {options.seed} --faults {options.faults}"
+        again += f" --only {scene.kind} --scene {scene.kind}-{scene.number}"
         print(f"    again: {again}\n    steps and engine: {outcome.kept} (steps, home)", flush=True)
 
 

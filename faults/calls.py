@@ -1,4 +1,4 @@
-"""Calls as a patient client makes them: the same key again when the daemon goes away, up to a limit. Knows the front door's lines."""
+"""Calls as a patient client makes them: the same key again when the daemon goes away, up to a limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Calls:
         self.patience = patience
         self._starting = threading.Lock()
 
-    def ask(self, operation: str, *, key: str | None = None, patience: float | None = None, **arguments: Any) -> dict[str, Any]:
+    def ask(
+        self, operation: str, *, key: str | None = None, patience: float | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         """The result; LampError when it is refused; UnansweredError."""
         key = key or uuid.uuid4().hex
         began = time.monotonic()
@@ -43,7 +45,9 @@ class Calls:
             except (OSError, subprocess.TimeoutExpired) as error:
                 why = str(error)
             time.sleep(_PAUSE)
-        raise UnansweredError(f"{operation} of {arguments.get('session', '')}: no answer in {time.monotonic() - began:.0f} s: {why}")
+        raise UnansweredError(
+            f"{operation} of {arguments.get('session', '')}: no answer in {time.monotonic() - began:.0f} s: {why}"
+        )
 
     def _once(self, operation: str, key: str, arguments: dict[str, Any], end: float) -> dict[str, Any]:
         with self._connect(end) as sock:

@@ -25,7 +25,9 @@ class Client:
 
     def live(self, stop: threading.Event) -> None:
         while not stop.is_set():
-            act = self.chance.choice(["start", "start", "run", "send", "send", "remember", "hand_off", "end", "kill", "cleanup", "look"])
+            act = self.chance.choice(
+                ["start", "start", "run", "send", "send", "remember", "hand_off", "end", "kill", "cleanup", "look"]
+            )
             getattr(self, f"_{act}")()
             stop.wait(_PAUSE)
 

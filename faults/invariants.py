@@ -98,7 +98,9 @@ def healthy(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
             continue
         state = facts.sessions.get(held.id, {}).get("state")
         if not facts.living.get(held.nonce):
-            yield Violation("healthy sessions go on", f"nobody ended {held.id}, and its processes are gone; it is {state}")
+            yield Violation(
+                "healthy sessions go on", f"nobody ended {held.id}, and its processes are gone; it is {state}"
+            )
         elif state not in ("running", "starting"):
             yield Violation("healthy sessions go on", f"{held.id} runs, and the store says {state}")
 
@@ -133,7 +135,9 @@ def output(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
             continue
         text = found.text.replace(b"\r", b"").decode()
         numbers = [int(line[5:]) for line in text.splitlines() if line.startswith("line ") and line[5:].isdigit()]
-        breaks = sum(after != before + 1 for before, after in zip([0, *numbers], [*numbers, held.lines + 1], strict=True))
+        breaks = sum(
+            after != before + 1 for before, after in zip([0, *numbers], [*numbers, held.lines + 1], strict=True)
+        )
         allowed = held.shims_lost + (1 if found.lost else 0)
         if breaks > allowed or len(set(numbers)) != len(numbers) or found.jumps > allowed:
             yield Violation(

@@ -69,7 +69,9 @@ class Lanes:
                     if (outcome := job.result()) is not None:
                         yield outcome
             except BaseException:
-                self._stopping = True  # no scene begins any more; those that are under way are ended, and their threads with them
+                self._stopping = (
+                    True  # no scene begins any more; those that are under way are ended, and their threads with them
+                )
                 for player in list(self._players):
                     player.kill()
                 raise
@@ -130,11 +132,15 @@ class Lanes:
         for name, value in document.items():
             setattr(outcome, name, value)
         if late:
-            outcome.violations.append({"rule": "every call is answered", "text": "the scene did not come to its end in time"})
+            outcome.violations.append(
+                {"rule": "every call is answered", "text": "the scene did not come to its end in time"}
+            )
         elif not document:
             outcome.failure = (report / "said").read_text()[-2000:]
         if left and not outcome.violations and not outcome.failure:
-            outcome.violations.append({"rule": "no process is left unnamed", "text": f"left after the scene: {left[:5]}"})
+            outcome.violations.append(
+                {"rule": "no process is left unnamed", "text": f"left after the scene: {left[:5]}"}
+            )
         if outcome.violations or outcome.failure:
             outcome.kept = str(report)
         else:

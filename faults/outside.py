@@ -1,4 +1,7 @@
-"""What the files say, read by ourselves: the store, the logs, what commands wrote of themselves. Imports nothing of the product."""
+"""What the files say, read by ourselves: the store, the logs, what commands wrote of themselves.
+
+Imports nothing of the product.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ class Facts:
     keys: dict[str, int] = field(default_factory=dict[str, int])  # how many sessions have this key
     events: list[tuple[int, str, str]] = field(default_factory=list[tuple[int, str, str]])  # number, session, action
     records: dict[str, int] = field(default_factory=dict[str, int])
-    handoffs: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])  # session, source, document
+    handoffs: list[tuple[str, str, str]] = field(
+        default_factory=list[tuple[str, str, str]]
+    )  # session, source, document
     witnesses: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     outputs: dict[str, Output] = field(default_factory=dict[str, "Output"])
     living: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])  # by nonce
@@ -46,7 +51,9 @@ def read_store(path: str) -> Facts:
             ending = json.loads(row["ending"]) if row["ending"] else None
             facts.sessions[row["id"]] = {**dict(row), "ending": ending}
             facts.keys[row["key"]] = facts.keys.get(row["key"], 0) + 1
-        facts.events = [tuple(row) for row in db.execute("SELECT n, coalesce(session, ''), action FROM events ORDER BY n")]
+        facts.events = [
+            tuple(row) for row in db.execute("SELECT n, coalesce(session, ''), action FROM events ORDER BY n")
+        ]
         for row in db.execute("SELECT content, count(*) AS times FROM records WHERE state = 'active' GROUP BY content"):
             facts.records[row["content"]] = row["times"]
         facts.handoffs = [tuple(row) for row in db.execute("SELECT session, source, document FROM handoffs")]

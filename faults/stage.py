@@ -26,10 +26,11 @@ from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, inspect, marked, wait_until
 
 SETTLE = 60.0
+_REST = "timeout 300 tail -n 0 -f {file}"  # with the token in its command line, and an end of its own
 _SCRIPTS = {
-    "listener": "stty -echo 2>/dev/null; echo run $$ >> {file}; while read line; do echo \"$line\" >> {file}; done",
+    "listener": 'stty -echo 2>/dev/null; echo run $$ >> {file}; while read line; do echo "$line" >> {file}; done',
     "printer": "echo run $$ >> {file}; i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo line $i; done; exit {code}",
-    "sleeper": "echo run $$ >> {file}; setsid sleep 120 {nonce} & exec sleep 120 {nonce}",
+    "sleeper": "echo run $$ >> {file}; setsid {rest} & exec {rest}",
 }
 
 
@@ -78,7 +79,8 @@ class Stage:
         chance = chance or self.chance
         nonce = f"{self.token}-{chance.getrandbits(48):012x}"
         lines, code = (chance.randrange(1, 2000), chance.randrange(256)) if purpose == "printer" else (None, 0)
-        script = _SCRIPTS[purpose].format(file=self.witnesses / nonce, nonce=nonce, lines=lines, code=code)
+        file = self.witnesses / nonce
+        script = _SCRIPTS[purpose].format(file=file, rest=_REST.format(file=file), lines=lines, code=code)
         with self.ledger.lock:
             self.ledger.starts[nonce] = None
         given.setdefault("headless", chance.random() < 0.5)
@@ -203,7 +205,9 @@ class Stage:
     def _exited(self) -> bool:
         with suppress(sqlite3.Error):
             states = outside.read_store(self.engine.home.database).sessions
-            waited = [held for held in self.ledger.sessions.values() if held.lines is not None or held.ended is not None]
+            waited = [
+                held for held in self.ledger.sessions.values() if held.lines is not None or held.ended is not None
+            ]
             return all(states.get(held.id, {"state": "ended"})["state"] == "ended" for held in waited)
         return True
 
@@ -221,7 +225,11 @@ class Stage:
             self.violate("no process is left unnamed", f"after lamp down --all there are {self.left()[:5]}")
 
     def left(self) -> list[processes.Process]:
-        found = {process.pid: process for word in (self.token, str(self.engine.folder)) for process in processes.touched(word)}
+        found = {
+            process.pid: process
+            for word in (self.token, str(self.engine.folder))
+            for process in processes.touched(word)
+        }
         return [process for pid, process in found.items() if pid not in _family()]
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""The table of a campaign: faults by kind, how many, what did not hold, seconds. Knows outcomes; knows nothing of how they came."""
+"""The table of a campaign: faults by kind, how many, what did not hold, seconds. Knows nothing of how they came."""
 
 from __future__ import annotations
 
@@ -63,7 +63,11 @@ def plain(outcomes: list[Outcome]) -> str:
 def markdown(outcomes: list[Outcome]) -> str:
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows(outcomes)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    each = "\n".join(["| fault | times |", "| --- | --- |", *(f"| {name} | {times} |" for name, times in faults_by_name(outcomes))])
-    broken = "\n".join(f"- {one.scene.kind}: {said['rule']}: {said['text']}" for one in outcomes for said in one.violations)
+    each = "\n".join(
+        ["| fault | times |", "| --- | --- |", *(f"| {name} | {times} |" for name, times in faults_by_name(outcomes))]
+    )
+    broken = "\n".join(
+        f"- {one.scene.kind}: {said['rule']}: {said['text']}" for one in outcomes for said in one.violations
+    )
     never = "\n".join(f"- {one}" for one in NEVER)
     return f"{table}\n\n## What did not hold\n\n{broken or 'Nothing.'}\n\n## Each fault\n\n{each}\n\n## Never tested\n\n{never}\n"

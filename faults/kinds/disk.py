@@ -21,7 +21,9 @@ def run(stage: Stage) -> None:
             stage.engine.kill(daemon)
         answer = stage.kill(held, stage.chance.choice(["kill_session", "end_session"]))
         if answer is None:
-            stage.violate("endings need no room", f"{held.id} could not be ended on a full disk: {stage.ledger.refusals}")
+            stage.violate(
+                "endings need no room", f"{held.id} could not be ended on a full disk: {stage.ledger.refusals}"
+            )
         elif stage.facts().living.get(held.nonce):
             stage.violate("no process is left unnamed", f"{held.id} was ended on a full disk and lives")
         make_room(stage.engine)

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from faults.stage import Stage
 
-_KINDS = ("a session's folder", "a session's folder, and the daemon restarts", "the folder it works in", "the folder of shims' sockets")
+_KINDS = (
+    "a session's folder",
+    "a session's folder, and the daemon restarts",
+    "the folder it works in",
+    "the folder of shims' sockets",
+)
 
 
 def run(stage: Stage) -> None:

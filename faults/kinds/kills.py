@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from faults.clients import at_work
 from faults.stage import Stage
@@ -68,19 +69,18 @@ def keep_killing_while_it_ends(stage: Stage) -> None:
     if held is None:
         return
     held.end_asked = True
-    shell = f"end-{held.nonce}"
     began = time.monotonic()
-    first = stage.engine.cli  # the asking itself is a command that survives daemons
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(first, "end", held.id, "--grace", "1s", timeout=90)
+        asked = pool.submit(stage.engine.cli, "end", held.id, "--grace", "1s", timeout=90)
         while not asked.done() and time.monotonic() - began < 45:
             time.sleep(1.0)
             daemon = stage.role("daemon")
             if daemon is not None and not asked.done() and stage.signal(daemon, signal.SIGKILL):
-                stage.inject("daemon killed during an end", shell)
+                stage.inject("daemon killed during an end", held.id)
         took = time.monotonic() - began
-        living = [process for process in stage.facts().living.get(held.nonce, [])]
+        living = stage.facts().living.get(held.nonce)
         if took >= 45 and living:
-            stage.violate("an end makes progress", f"{held.id} lives {took:.0f} s after it was asked to end; daemons died meanwhile")
+            stage.violate(
+                "an end makes progress",
+                f"{held.id} lives {took:.0f} s after it was asked to end; daemons died meanwhile",
+            )

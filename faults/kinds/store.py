@@ -57,10 +57,14 @@ def _judge(stage: Stage, kind: str, after: dict[str, bool], last: int) -> None:
             stage.violate("what lives is seen again", f"{kind}: {held.id} runs, and the store knows nothing of it")
     lost = [content for content, known in stage.ledger.records.items() if known and not facts.records.get(content)]
     if lost and not _said(stage):
-        stage.violate("a loss is said", f"{kind}: {len(lost)} acknowledged records are gone, and lamp doctor says nothing of it")
+        stage.violate(
+            "a loss is said", f"{kind}: {len(lost)} acknowledged records are gone, and lamp doctor says nothing of it"
+        )
     numbers = [number for number, _, _ in facts.events]
     if lost and min(numbers, default=last + 1) <= last and len(numbers) < last:
-        stage.violate("events without gaps", f"{kind}: numbers up to {last} were given before; now they begin at {min(numbers)}")
+        stage.violate(
+            "events without gaps", f"{kind}: numbers up to {last} were given before; now they begin at {min(numbers)}"
+        )
 
 
 def _said(stage: Stage) -> bool:

@@ -54,7 +54,11 @@ class Trees:
         self.tmux = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SHELL": "/bin/sh", "LANG": "C.UTF-8",
                      "TMUX_TMPDIR": str(self.folder)}  # fmt: skip
         self._spawn("sleep", "1200")
-        subprocess.run(["tmux", "-f", "/dev/null", "new-session", "-d", "-s", "person", "exec sleep 1200"], env=self.tmux, check=True)
+        subprocess.run(
+            ["tmux", "-f", "/dev/null", "new-session", "-d", "-s", "person", "exec sleep 1200"],
+            env=self.tmux,
+            check=True,
+        )
         self.person = int(self._ask_tmux("display-message", "-p", "-t", "person", "#{pane_pid}"))
 
     def _ask_tmux(self, *words: str) -> str:
@@ -113,7 +117,9 @@ class Trees:
             self._run(names, nonce, driver, command)
             return
         given: dict[str, Any] = {"headless": driver == "headless", "tmux": driver == "tmux"}
-        started = stage.tell("start_session", key=nonce, command=command, cwd="/", name=nonce, environment=self.tmux, **given)
+        started = stage.tell(
+            "start_session", key=nonce, command=command, cwd="/", name=nonce, environment=self.tmux, **given
+        )
         if started is None:
             return
         held = stage.ledger.hold(Held(started["id"], nonce, 0, end_asked=True))
@@ -122,7 +128,11 @@ class Trees:
             return
         if names == ["traced"]:
             self._trace(held)
-        before = {(process.pid, process.start_ticks) for process in marked(nonce)} if way != "exit" else set[tuple[int, int]]()
+        before = (
+            {(process.pid, process.start_ticks) for process in marked(nonce)}
+            if way != "exit"
+            else set[tuple[int, int]]()
+        )
         answer = self._finish(held, way)
         if answer is not None:
             steady = way == "kill" and not set(names) & set(_RESTLESS)
@@ -140,7 +150,9 @@ class Trees:
                 held.shims_lost += 1
                 stage.engine.kill(shim)
                 stage.step(f"the shim of {held.id} is killed {shim}")
-        return stage.kill(held, "end_session" if way == "end" else "kill_session", grace=stage.chance.choice(["0s", "0.1s"]))
+        return stage.kill(
+            held, "end_session" if way == "end" else "kill_session", grace=stage.chance.choice(["0s", "0.1s"])
+        )
 
     def _by_command(self, held: Held) -> dict[str, Any] | None:
         try:
@@ -154,7 +166,10 @@ class Trees:
         held.ended = json.loads(done.stdout)
         survived = held.ended["state"] != "ended"
         if survived != (done.returncode == _SURVIVORS):
-            self.stage.violate("no process is left unnamed", f"lamp kill {held.id} exits {done.returncode} and says {held.ended['state']}")
+            self.stage.violate(
+                "no process is left unnamed",
+                f"lamp kill {held.id} exits {done.returncode} and says {held.ended['state']}",
+            )
         return held.ended
 
     def _over(self, held: Held) -> dict[str, Any] | None:
@@ -169,8 +184,8 @@ class Trees:
             shown = self.stage.tell("get_session", session=held.id) or {}
             named = {one["pid"] for one in shown.get("survivors", [])}
             if set(living) - named or not living:
-                self.stage.violate("no process is left unnamed",
-                                   f"{held.id} has exited and is {shown.get('state')}; {living} live, named are {sorted(named)}")  # fmt: skip
+                state = f"{held.id} has exited and is {shown.get('state')}"
+                self.stage.violate("no process is left unnamed", f"{state}; {living} live, named are {sorted(named)}")
             return None
         return {"state": "ended", **(row()["ending"] or {})}
 
@@ -185,7 +200,10 @@ class Trees:
         self.stage.step(f"lamp run: {done.returncode} {done.stderr[-200:]}")
         left = [(process.pid, process.start_ticks) for process in marked(nonce)]
         if done.returncode != _SURVIVORS and (left or not none_left(nonce)):
-            self.stage.violate("no process is left unnamed", f"lamp run with {names} returned {done.returncode}, and {left} live ({nonce})")
+            self.stage.violate(
+                "no process is left unnamed",
+                f"lamp run with {names} returned {done.returncode}, and {left} live ({nonce})",
+            )
 
     def _judge(self, held: Held, names: str, answer: dict[str, Any], before: set[tuple[int, int]]) -> None:
         stage, certificate = self.stage, answer["certificate"]
@@ -202,10 +220,8 @@ class Trees:
         held.ended = None
         missing = {pid for pid, _ in living} - named
         if not named or missing:
-            stage.violate(
-                "no process is left unnamed",
-                f"{held.id} ({names}) is {answer['state']}, names {sorted(named)}; living {[pid for pid, _ in living]}, zombies {zombies}",
-            )
+            told = f"{held.id} ({names}) is {answer['state']}, names {sorted(named)}"
+            stage.violate("no process is left unnamed", f"{told}; living {living}, zombies {zombies}")
 
     # -- what some of them need
 
@@ -241,7 +257,9 @@ class Trees:
 
     def check_bystanders(self) -> None:
         if self.beside[0].poll() is not None or inspect(self.person) is None:
-            self.stage.violate("nobody ends what is another's", "a process beside the sessions, or a person's tmux session, is gone")
+            self.stage.violate(
+                "nobody ends what is another's", "a process beside the sessions, or a person's tmux session, is gone"
+            )
 
     def close(self) -> None:
         for process in self.beside:
