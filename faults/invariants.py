@@ -112,7 +112,7 @@ def processes(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
         told = held.ended or {}
         if row.get("state") != "ended" and told.get("state") != "ended":
             continue
-        certificate = told.get("certificate") or (row.get("ending") or {}).get("certificate") or {}
+        certificate: dict[str, object] = told.get("certificate") or (row.get("ending") or {}).get("certificate") or {}
         yield from left_over(held.id, facts.living.get(held.nonce, []), certificate)
 
 

@@ -54,7 +54,9 @@ def main() -> None:
         if not stage.violations and not failure:
             stage.remove()
         elif told["kind"] == "disk":
-            shutil.copytree(engine.folder, report / "home-kept", ignore=lambda folder, names: _sockets(folder, names))
+            shutil.copytree(
+                engine.folder, report / "home-kept", ignore=lambda folder, names: _sockets(str(folder), names)
+            )
 
 
 def _sockets(folder: str, names: list[str]) -> list[str]:

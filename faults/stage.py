@@ -84,8 +84,9 @@ class Stage:
         with self.ledger.lock:
             self.ledger.starts[nonce] = None
         given.setdefault("headless", chance.random() < 0.5)
+        given.setdefault("cwd", "/")
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.engine.folder)}
-        answer = self.tell("start_session", key=nonce, command=["sh", "-c", f"{script} # {nonce}"], cwd="/", name=nonce,
+        answer = self.tell("start_session", key=nonce, command=["sh", "-c", f"{script} # {nonce}"], name=nonce,
                            environment=environment, **given)  # fmt: skip
         if answer is None:
             return None

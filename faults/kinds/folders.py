@@ -22,7 +22,7 @@ def run(stage: Stage) -> None:
     for kind in kinds[: stage.limit]:
         work = stage.engine.folder / f"work-{stage.chance.getrandbits(32):08x}"
         work.mkdir()
-        steady, held = stage.start("sleeper"), stage.start("sleeper")
+        steady, held = stage.start("sleeper"), stage.start("sleeper", cwd=str(work))
         if held is None or steady is None:
             return
         if kind.startswith("a session"):

@@ -24,12 +24,11 @@ def run(stage: Stage) -> None:
             stage.engine.kill(daemon)
         stage.tell("list_sessions")
         stage.remember()
-        heard = before[1]
-        if heard is not None:
+        if (heard := before[1]) is not None:
             text = f"after {kind.replace(' ', '-')}"
             heard.sends[text] = stage.tell("send_input", session=heard.id, text=text) is not None
-        if heard is not None and heard.sends[text]:
-            stage.settle("it has read", lambda: text in stage.facts().witnesses[heard.nonce], 20)  # noqa: B023
+            nonce = heard.nonce
+            stage.settle("it has read", lambda: text in stage.facts().witnesses[nonce], 20)  # noqa: B023
         stage.start("printer")
         daemons = _daemons(stage)
         if len(daemons) > 1:

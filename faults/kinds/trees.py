@@ -20,7 +20,7 @@ from lamplighter.testing import fugitives
 from lamplighter.testing.engine import ESCAPEES
 from lamplighter.testing.processes import Process, end_marked, inspect, marked, none_left, wait_until
 
-_SIMPLE = (
+_SIMPLE: tuple[str, ...] = (
     "nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon", "daemon-scrubbed", "hopper",
 )  # fmt: skip
 _FUGITIVES = (
@@ -163,14 +163,15 @@ class Trees:
         if done.returncode not in (0, _SURVIVORS):
             self.stage.step(f"lamp kill {held.id}: {done.returncode} {done.stderr}")
             return None
-        held.ended = json.loads(done.stdout)
-        survived = held.ended["state"] != "ended"
+        told: dict[str, Any] = json.loads(done.stdout)
+        held.ended = told
+        survived = told["state"] != "ended"
         if survived != (done.returncode == _SURVIVORS):
             self.stage.violate(
                 "no process is left unnamed",
-                f"lamp kill {held.id} exits {done.returncode} and says {held.ended['state']}",
+                f"lamp kill {held.id} exits {done.returncode} and says {told['state']}",
             )
-        return held.ended
+        return told
 
     def _over(self, held: Held) -> dict[str, Any] | None:
         """It exits by itself; the row says when it has ended."""

@@ -96,7 +96,7 @@ def own_tmux(options: argparse.Namespace) -> None:
 def gone_folder(options: argparse.Namespace) -> None:
     """One whose folder is deleted."""
     if os.fork() == 0:
-        folder = tempfile.mkdtemp(dir=options.folder)
+        folder = tempfile.mkdtemp(dir=str(options.folder))
         os.chdir(folder)
         os.rmdir(folder)
         os.setsid()
