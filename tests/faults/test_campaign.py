@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_small_campaign_runs_to_its_table() -> None:
-    kinds = ("kills", "stopped", "clock", "descriptors")
+    kinds = ("trees", "kills", "stopped", "sockets", "clock", "descriptors")
     words = [word for kind in kinds for word in ("--only", kind)]
     done = subprocess.run(
         [sys.executable, "-m", "faults", "--seed", "1", "--faults", "9", *words],
