@@ -20,6 +20,7 @@ from lamplighter import __version__
 from scripts import detachment
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reliability.md"
+_INTERRUPTED = 130
 _INTRODUCTION = """# Reliability
 
 `make test-faults` attacks a whole Lamplighter and judges it from outside; `python -m faults --write` keeps the table here. Each
@@ -45,7 +46,7 @@ def main() -> int:
 def _campaign(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     lanes, outcomes = Lanes(options.lanes), list[Outcome]()
-    began = time.monotonic()
+    began, interrupted = time.monotonic(), False
     scenes = plan(options.seed, options.faults, options.only, lanes.users)
     if options.scene is not None:
         scenes = [scene for scene in scenes if f"{scene.kind}-{scene.number}" == options.scene]
@@ -54,12 +55,17 @@ def _campaign(options: argparse.Namespace) -> int:
         for outcome in lanes.run(scenes):
             outcomes.append(outcome)
             _tell(outcome, options)
+    except KeyboardInterrupt:
+        print("\ninterrupted: what was started is ended; what there is so far:", flush=True)
+        options.write, interrupted = False, True
     finally:
         lanes.close()
     facts = "; ".join(f"{name} {value}" for name, value in _facts(options).items())
     print(f"\n{facts}\n\n{table.plain(outcomes)}\n\n{time.monotonic() - began:.0f} s")
     if options.write:
         PAGE.write_text(f"{_INTRODUCTION}\n{facts}.\n\n{table.markdown(outcomes)}", encoding="utf-8")
+    if interrupted:
+        return _INTERRUPTED
     return 1 if any(one.violations or one.failure for one in outcomes) else 0
 
 

@@ -80,6 +80,8 @@ class Trees:
             names = ["bomb"] if chance.random() < 0.05 else chance.sample(_SIMPLE, chance.randrange(1, 5))
         else:
             names = [name]
+        if name == "traced" and way in ("exit", "run"):
+            way = "kill"  # it must be there to be traced
         if driver == "tmux" and way == "run":
             driver = "terminal"
         nonce = f"{stage.token}-{chance.getrandbits(48):012x}"
@@ -229,7 +231,7 @@ class Trees:
     def _trace(self, held: Held) -> None:
         """A tracer outside the session takes hold of its main process."""
         ready = self.folder / f"tracer-{held.nonce[-12:]}"
-        [target] = [process.pid for process in marked(held.nonce)][:1]
+        target = max((process.pid for process in marked(held.nonce)), default=0)
         self._spawn(sys.executable, "-I", "-S", fugitives.__file__, "trace", "--target", str(target), "--mark",
                     f"{self.stage.token}-tracer", "--ready", str(ready))  # fmt: skip
         if not wait_until(ready.exists, 20):
