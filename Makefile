@@ -4,9 +4,11 @@ PYTHON := .venv/bin/python
 ROUNDS ?= 5
 COMPILE := $(PYTHON) -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --quiet
+FAULTS ?= 1000
+SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents test-python bench lock format lint wheel vendor screenshots
+.PHONY: help environment test test-deep test-agents test-faults test-python bench lock format lint wheel vendor screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +31,9 @@ test-agents: ## the cases that need real agent programs; with ROUNDS=20 each of 
 
 test-python: ## the engine's cases on the newest Python and tmux, in a tree of Debian's next release
 	@./test --tree
+
+test-faults: environment ## attack a whole Lamplighter with FAULTS faults (1000) of SEED, and judge it from outside
+	@$(PYTHON) -m faults --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench

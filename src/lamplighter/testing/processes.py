@@ -130,37 +130,41 @@ def _signal(process: Process, number: signal.Signals) -> bool:
 def _read(pid: int, token: bytes) -> Process | None:
     """The process, if it lives and has the token. The command line is read first: most processes end the look there."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
-            cmdline = file.read()
+        cmdline = _contents(f"/proc/{pid}/cmdline")
         if cmdline and token not in cmdline:
             return None
-        fields = _fields(f"/proc/{pid}/stat")
-        state = fields[0].decode()
+        state, start = _state_and_start(f"/proc/{pid}/stat")
         if state in _DEAD:
-            cmdline, state = _of_a_thread(pid)
+            # Its main thread is gone, and its command line with it; it lives as long as any other thread does.
+            cmdline, state = _living_thread(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    if token not in cmdline or state in _DEAD:
+    if state in _DEAD or token not in cmdline:
         return None
     arguments = cmdline.decode(errors="surrogateescape").rstrip("\0").split("\0")
-    return Process(pid, int(fields[19]), state, tuple(arguments))
+    return Process(pid, start, state, tuple(arguments))
 
 
-def _of_a_thread(pid: int) -> tuple[bytes, str]:
-    """The command line and state of a thread that lives on after the main one has left; of a dead process, dead."""
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        state = _fields(f"/proc/{pid}/task/{thread}/stat")[0].decode()
-        if state not in _DEAD:
-            with open(f"/proc/{pid}/task/{thread}/cmdline", "rb", buffering=0) as file:
-                return file.read(), state
-    return b"", _DEAD[0]
+def _living_thread(pid: int) -> tuple[bytes, str]:
+    """The command line and state of any thread that lives; that it is dead when there is none."""
+    for name in os.listdir(f"/proc/{pid}/task"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            state, _ = _state_and_start(f"/proc/{pid}/task/{name}/stat")
+            if state not in _DEAD:
+                return _contents(f"/proc/{pid}/task/{name}/cmdline"), state
+    return b"", "Z"
 
 
-def _fields(path: str) -> list[bytes]:
-    """What stands behind the program's name, which is in brackets and may hold anything, brackets and blanks too."""
+def _state_and_start(path: str) -> tuple[str, int]:
+    # The program's name stands in brackets and may hold anything, brackets and blanks too.
+    stat = _contents(path)
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return fields[0].decode(), int(fields[19])
+
+
+def _contents(path: str) -> bytes:
     with open(path, "rb", buffering=0) as file:
-        stat = file.read()
-    return stat[stat.rindex(b")") + 2 :].split()
+        return file.read()
 
 
 def _surroundings(pid: int) -> bytes:
