@@ -232,7 +232,7 @@ def test_an_environment_without_a_runtime_folder_finds_the_same_daemon(lit: Engi
             listed = json.loads(lamp(environment, "ls", "--json").stdout)
             assert [one["name"] for one in listed["sessions"]] == ["work"]
             assert json.loads(lamp(environment, "status", "--json").stdout)["pid"] == pid
-        ended = lamp(base, "kill", "work")
+        ended = lamp(base, "kill", "work", "--force")
         assert (ended.returncode, "work" in ended.stdout) == (0, True), ended
     finally:
         lamp(base, "down", "--all", "--yes")

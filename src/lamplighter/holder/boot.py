@@ -123,7 +123,9 @@ def _remade_keeper(run: str, state: str) -> socket.socket | None:
         return identity.connect_keeper(run, state, _REMAKING_SECONDS)
     stat = proc.read_stat(keeper[0])
     if stat is not None and stat.start == keeper[1] and proc.started_since(stat, _boot_clock() - _STARTING_SECONDS):
-        return identity.connect_keeper(run, state, _REMAKING_SECONDS)  # it begins just now
+        sock = identity.connect_keeper(run, state, _REMAKING_SECONDS)  # it may begin just now
+        if sock is not None:
+            return sock
     proc.send_signal(*keeper, signal.SIGKILL)
     proc.wait_for_exit(keeper[0], _DYING_SECONDS)
     return None

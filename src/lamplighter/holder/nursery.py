@@ -86,7 +86,12 @@ class Nursery:
         fcntl.flock(
             born, fcntl.LOCK_EX
         )  # by whoever has it open, until it is written: nobody else can tell a birth under way
-        listener, spec["socket"] = listen_in(spec["run"], spec["state"], f"s/{spec['session']}.sock")
+        try:
+            listener, spec["socket"] = listen_in(spec["run"], spec["state"], f"s/{spec['session']}.sock")
+        except OSError:
+            os.unlink(birth)  # nothing was born
+            os.close(born)
+            raise
         ours, theirs = hold_pane(pane) if pane else open_streams(spec)
         shim_end, daemon_end = socket.socketpair()
         given = [born, listener.fileno(), shim_end.fileno(), *ours.values(), *dict.fromkeys(theirs)]

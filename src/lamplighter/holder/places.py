@@ -7,6 +7,7 @@ A record only says where to look. Whom to believe is `credentials`' to say. Stan
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -27,10 +28,13 @@ _BACKLOG = 512
 
 def make_folder(path: str) -> None:
     """The user's alone. OSError when it cannot be, or is somebody else's."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
     found = os.stat(path)
     if found.st_uid != os.getuid():
-        raise PermissionError(1, f"belongs to another user (uid {found.st_uid})", path)
+        raise PermissionError(errno.EPERM, f"belongs to another user (uid {found.st_uid})", path)
     if found.st_mode & 0o077 or not found.st_mode & 0o300:
         os.chmod(path, 0o700)
 
