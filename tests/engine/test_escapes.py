@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pty
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -194,24 +192,6 @@ def tmux() -> Iterator[OwnTmux]:
     made.close()
 
 
-@contextmanager
-def attached(tmux: OwnTmux, target: str) -> Generator[int]:
-    """Somebody outside every session, at a terminal of their own: the pid of their tmux."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        with suppress(OSError):
-            environment = {**tmux.environment, "TERM": "xterm"}
-            os.execvpe("tmux", ["tmux", "-u", "attach-session", "-t", target], environment)
-        os._exit(1)
-    try:
-        assert wait_until(lambda: tmux.say("#{session_attached}", target) == "1")
-        yield pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(terminal)
-
-
 def test_tmux_sessions_of_its_own_go_with_it(both: Engine, tmux: OwnTmux, mark: str) -> None:
     outer = both.start("bash", "--norc", environment=tmux.environment)["id"]
     for name in ("one", "two"):
@@ -242,7 +222,7 @@ def test_what_somebody_outside_is_attached_to_outlives_it(both: Engine, tmux: Ow
     tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
     server = tmux.server()
     assert server is not None
-    with attached(tmux, "mine"):
+    with tmux.attached("mine"):
         os.unlink(tmux.socket)  # a cleaner of temporary files was there: tmux makes it again when it is told to
         certificate = kill(both, outer)["certificate"]
         assert none_left(mark)
@@ -259,7 +239,7 @@ def test_what_somebody_was_attached_to_is_left_and_less_is_claimed(both: Engine,
     tmux.type("own", f"sh -c 'sleep 300; : {mark}'", "Enter")
     assert wait_until(lambda: not none_left(mark))
     tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
-    with attached(tmux, "mine"):
+    with tmux.attached("mine"):
         pass
     assert wait_until(lambda: tmux.say("#{session_attached}", "mine") == "0")
     certificate = kill(both, outer)["certificate"]

@@ -520,7 +520,8 @@ def test_a_server_with_others_outlives_the_session_it_was_started_in(both: Engin
     tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
     inner = tmux.start(both, "cat", name="inner")["id"]
     server = tmux.server()
-    ended = both.call("kill_session", session=outer, force=True, grace="0.5s")
+    with tmux.attached("mine"):
+        ended = both.call("kill_session", session=outer, force=True, grace="0.5s")
     assert ended["state"] == "ended"
     certificate = ended["certificate"]
     assert (certificate["survivors"], certificate["guarantee"]) == ([], both.guarantee)

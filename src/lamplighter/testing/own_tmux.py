@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,24 @@ class OwnTmux:
     def start(self, engine: Engine, *command: str, **arguments: Any) -> dict[str, Any]:
         """A session of ours in this tmux."""
         return engine.start(*command, **{"tmux": True, "environment": self.environment, **arguments})
+
+    @contextmanager
+    def attached(self, target: str) -> Generator[int]:
+        """Somebody at a terminal of their own: the pid of their tmux."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            with suppress(OSError):
+                os.execvpe(
+                    "tmux", ["tmux", "-u", "attach-session", "-t", target], {**self.environment, "TERM": "xterm"}
+                )
+            os._exit(1)
+        try:
+            assert wait_until(lambda: self.say("#{session_attached}", target) == "1")
+            yield pid
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(terminal)
 
     def close(self) -> None:
         server = self.server()
