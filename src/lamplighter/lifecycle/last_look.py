@@ -87,6 +87,11 @@ class LastLook:
         beyond = [await asyncio.to_thread(_document, each) for each in found if each.beyond]
         return certificate.with_found(replace(killed, spared=[*killed.spared, *beyond]))
 
+    def below(self, shim: int) -> set[Key]:
+        """What lives below a shim and is the session's: never a keeper that the shim had to start. For a thread."""
+        found = proc.descendants(proc.scan(), {shim}, self._ours())
+        return {stat.key for stat in found.values() if not stat.is_gone}
+
     def kill(
         self, session: str, roots: Iterable[Key], cgroup: str | None, how: Mapping[Key, str] = MappingProxyType({})
     ) -> Certificate:

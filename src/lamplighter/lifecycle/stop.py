@@ -291,8 +291,7 @@ class Undertaker:
         shim = lamp.session.shim
         if shim is None:
             return
-        below = await asyncio.to_thread(lambda: proc.descendants(proc.scan(), {shim.pid}))
-        roots = {stat.key for stat in below.values() if not stat.is_gone}
+        roots = await asyncio.to_thread(self.last_look.below, shim.pid)
         if roots:
             how = dict.fromkeys(roots, "below its shim")
             # Known to be under way before the first signal: the shim's word on the end may come before we are done here.
