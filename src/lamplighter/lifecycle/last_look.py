@@ -41,13 +41,14 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What a look must know of a session. `spared` are others' processes that its end left alone, `kept` is set for one that
-    leaves its children by its own wish."""
+    leaves its children by its own wish, `cgroup` is its folder where it had one."""
 
     session: str
     since: int
     seen: frozenset[Key]
     spared: frozenset[Key]
     kept: bool
+    cgroup: str = ""
 
 
 class LastLook:
@@ -70,6 +71,7 @@ class LastLook:
             frozenset(lamp.below if lamp else ()),
             frozenset((entry["pid"], entry["start_ticks"]) for entry in certificate.spared),
             kept=session.keep_children and not asked,
+            cgroup=f"{self.keeping.cgroup}/{session.id}" if self.keeping.cgroup else "",
         )
         answer: asyncio.Future[list[Found]] = asyncio.get_running_loop().create_future()
         self._waiting.append((subject, answer))
@@ -143,10 +145,13 @@ def _look_around(subjects: list[Subject], ours: set[int]) -> dict[str, list[Foun
 def _remains(subject: Subject, living: Iterable[Key], marks: dict[Key, str | None]) -> Iterable[tuple[Key, str]]:
     """Each process that may be left of it, and how that is known. What another home's session with the same id started is below
     a holder of that home, and is not meant."""
+    grouped = set(Cgroup(subject.cgroup).pids()) if subject.cgroup else set[int]()
     for key in living:
         if key in subject.spared:
             continue
-        if marks.get(key) == subject.session and not _is_held_elsewhere(key[0]):
+        if key[0] in grouped:
+            yield key, "cgroup"
+        elif marks.get(key) == subject.session and not _is_held_elsewhere(key[0]):
             yield key, "mark"
         elif key in subject.seen:
             yield key, "seen below it before"
