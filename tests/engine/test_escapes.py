@@ -192,6 +192,17 @@ def tmux() -> Iterator[OwnTmux]:
     made.close()
 
 
+def with_tmux_of_two(made: Engine, tmux: OwnTmux, mark: str) -> str:
+    """A session that has started a tmux server, in which somebody outside has made a session too."""
+    outer: str = made.start("bash", "--norc", environment=tmux.environment)["id"]
+    made.call("send_input", session=outer, text="tmux new-session -d -s own")
+    assert wait_until(lambda: tmux.sessions() == ["own"])
+    tmux.type("own", f"sh -c 'sleep 300; : {mark}'", "Enter")
+    assert wait_until(lambda: not none_left(mark))
+    tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
+    return outer
+
+
 def test_tmux_sessions_of_its_own_go_with_it(both: Engine, tmux: OwnTmux, mark: str) -> None:
     outer = both.start("bash", "--norc", environment=tmux.environment)["id"]
     for name in ("one", "two"):
@@ -214,12 +225,7 @@ def test_what_calls_itself_a_tmux_server_goes_with_it(both: Engine, mark: str) -
 
 
 def test_what_somebody_outside_is_attached_to_outlives_it(both: Engine, tmux: OwnTmux, mark: str) -> None:
-    outer = both.start("bash", "--norc", environment=tmux.environment)["id"]
-    both.call("send_input", session=outer, text="tmux new-session -d -s own")
-    assert wait_until(lambda: tmux.sessions() == ["own"])
-    tmux.type("own", f"sh -c 'sleep 300; : {mark}'", "Enter")
-    assert wait_until(lambda: not none_left(mark))
-    tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
+    outer = with_tmux_of_two(both, tmux, mark)
     server = tmux.server()
     assert server is not None
     with tmux.attached("mine"):
@@ -233,12 +239,7 @@ def test_what_somebody_outside_is_attached_to_outlives_it(both: Engine, tmux: Ow
 
 
 def test_what_somebody_was_attached_to_is_left_and_less_is_claimed(both: Engine, tmux: OwnTmux, mark: str) -> None:
-    outer = both.start("bash", "--norc", environment=tmux.environment)["id"]
-    both.call("send_input", session=outer, text="tmux new-session -d -s own")
-    assert wait_until(lambda: tmux.sessions() == ["own"])
-    tmux.type("own", f"sh -c 'sleep 300; : {mark}'", "Enter")
-    assert wait_until(lambda: not none_left(mark))
-    tmux.ask("new-session", "-d", "-s", "mine", "exec cat")
+    outer = with_tmux_of_two(both, tmux, mark)
     with tmux.attached("mine"):
         pass
     assert wait_until(lambda: tmux.say("#{session_attached}", "mine") == "0")
