@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lamplighter.agents import recognise
 from lamplighter.agents.starting import GENERIC, STARTING, manner_of, plain
 from lamplighter.domain.manner import CONVERSATION, LAST, Manner, Way
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Act, Caller, check
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle.continuity.succession import Succession
@@ -126,6 +126,8 @@ class Ordering:
             self._check_agent(session, manner)
             found = word if known else await self._of_session(session)
         self.succession.check_caller(caller, session, force=False)
+        if self.fleet.settings.reads_own:  # the agent shows what was said in it, and knows it
+            check(caller, Act.READ_OUTPUT, session, session.line)
         _check_free(session, found, manner, cwd)
         return found
 

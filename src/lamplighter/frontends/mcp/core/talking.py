@@ -9,7 +9,7 @@ from pydantic import Field
 from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
-from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
+from lamplighter.frontends.mcp.core.derivation import APPROVAL, SESSION, derived, given
 from lamplighter.frontends.mcp.core.size import fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool, told
 from lamplighter.operations.operation import Request, Result, default_of
@@ -61,6 +61,7 @@ class ReadTool(Request):
     )
     lines: int | None = Field(default=None, ge=1, le=5000, description="only the last so many lines, or messages")
     limit: int = Field(default=16_000, ge=100, le=200_000, description="bytes at most")
+    approval: str | None = Field(default=None, max_length=100, description=APPROVAL)
 
 
 class Read(Result):
@@ -79,7 +80,7 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
     repeating a byte. To wait for something use wait_session; for state or exit get_session. Nothing is consumed.
     Works after the end, while the log is kept. Output without since begins 200 lines before the end. NOT_FOUND;
-    BAD_INPUT for a cursor past the end.
+    BAD_INPUT for a cursor past the end; APPROVAL_NEEDED for another's where the operator lets you read your own alone.
     """
     arguments = given(request)
     if request.mode == "screen":
@@ -115,6 +116,7 @@ class WaitTool(Request):
     quiet: str = Field(
         default=default_of(WaitSession, "quiet"), description="with idle: this long without output or input"
     )
+    approval: str | None = Field(default=None, max_length=100, description=APPROVAL)
 
 
 class WaitedFor(Result):
