@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from lamplighter.operations.operation import Request
 
 SESSION = "id, its beginning, or name"
-APPROVAL = "the id that APPROVAL_NEEDED gave"
+APPROVAL = "id from APPROVAL_NEEDED"
 _SHORT = {
     "session": SESSION,
     "approval": APPROVAL,
