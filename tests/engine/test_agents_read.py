@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Generator
@@ -543,3 +544,29 @@ def _read(client: McpClient, address: str) -> str:
         return json.dumps(client.request("resources/read", {"uri": address}))
     except RpcError as error:
         return str(error)
+
+
+# -- the command line
+
+
+def test_an_approval_on_the_command_line_is_for_one_page() -> None:
+    """A person is shown every page of a long output; who was let look once is shown one, and told that there is more."""
+    with engine(LAMPLIGHTER_AGENTS_READ="own") as made, ExitStack() as within:
+        shell = made.start("sh", environment={**made.environment, "PS1": "$ "}, cwd="/")["id"]
+        long = made.start("sh", "-c", "seq 400000; echo all-printed; exec cat", headless=True)["id"]
+        made.call("wait_session", session=long, until="text=all-printed", since=0, timeout="120s")
+        within.callback(made.call, "kill_session", session=shell, force=True)
+        lamp = shlex.join([sys.executable, "-m", "lamplighter.frontends.cli.main", "read", long, "--output"])
+
+        def typed(more: str, name: str) -> str:
+            file = made.folder / name
+            line = f"{lamp} {more} > {file}.out 2> {file}.err; touch {file}.done"
+            made.call("send_input", session=shell, text=line)
+            assert wait_until((made.folder / f"{name}.done").exists, 60)
+            return (made.folder / f"{name}.err").read_text()
+
+        assert "APPROVAL_NEEDED" in typed("", "asked")
+        [asked] = made.call("list_approvals")["approvals"]
+        made.call("decide_approval", request=asked["id"], decision="grant")
+        assert "there is more, and the approval was for this" in typed(f"--approval {asked['id']}", "read")
+        assert (made.folder / "read.out").read_text().startswith("1\n2\n")

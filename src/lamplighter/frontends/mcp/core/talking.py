@@ -126,9 +126,10 @@ class WaitedFor(Result):
 async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
     """Wait until a session has ended, is idle, or has printed a text; with a selection, until each of several has.
 
-    Use it instead of asking again; for the state now use get_session. Cancelling or its timeout stops the
-    waiting alone: met=timeout, call again. Many clients give up after 60 s unless they take progress. For the answer to what you typed: until reply, or text=… with since = the cursor from send_input. ENDED
-    when it is over before that.
+    Use it instead of asking again; for the state now use get_session. Cancelling or its timeout stops the waiting
+    alone: met=timeout, call again. Many clients give up after 60 s unless they take progress. For the answer to
+    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it is over before
+    that.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
