@@ -128,7 +128,11 @@ def printed(made: Engine, name: str) -> str:
 
 @contextmanager
 def world(read: str) -> Generator[World]:
-    with engine(LAMPLIGHTER_AGENTS_READ=read, LAMPLIGHTER_BOOT_FOLDERS="/tmp") as made, tmux_of(made) as tmux:
+    settings = {"LAMPLIGHTER_AGENTS_READ": read, "LAMPLIGHTER_BOOT_FOLDERS": "/tmp", "LAMPLIGHTER_QUIET": "1h"}
+    with (
+        engine(**settings) as made,
+        tmux_of(made) as tmux,
+    ):  # nothing is quiet: evidence that quotes it has a case of its own
         living, ended = printed(made, "living"), printed(made, "over")
         made.call("end_session", session=ended, checkpoint="all done")
         said = transcript(made.folder / "said")
@@ -365,6 +369,18 @@ def test_another_s_conversation_is_not_gone_on_with(tmp_path: Path) -> None:
                 )[-1]
                 code = said.get("error", {"code": "ok"})["code"]
                 assert (code == "FORBIDDEN") == (read == "own"), (read, word, said)
+
+
+@pytest.mark.parametrize(("read", "quoted"), [("all", f": {MARKER}"), ("own", "")])
+def test_evidence_quotes_no_output_where_each_reads_its_own(read: str, quoted: str) -> None:
+    with engine(LAMPLIGHTER_AGENTS_READ=read, LAMPLIGHTER_QUIET="0.2s") as made, ExitStack() as within:
+        agent = Insider(made, within, name="agent")
+        living = printed(made, "living")
+
+        def evidence() -> str:
+            return agent.ask("get_session", session=living)["evidence"][0]
+
+        assert wait_until(lambda: evidence() == f"cat waits for an answer{quoted}", 60), evidence()
 
 
 # -- tools and resources
