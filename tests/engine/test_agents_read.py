@@ -332,6 +332,16 @@ def test_a_look_that_was_asked_wrongly_leaves_the_approval(tmp_path: Path) -> No
         assert actions.count("approval given back") == 2
 
 
+def test_a_session_that_is_called_as_another_s_id_reads_nothing_of_it() -> None:
+    with world("own") as it, ExitStack() as within:
+        agent = Insider(it.made, within, name="agent")
+        it.made.call("end_session", session=it.living, checkpoint="all done")
+        for taken in (it.living, it.ended):
+            agent.heard("start_session", command=["cat"], cwd="/", name=taken)
+        assert not shows(agent.heard("read_capture", id=it.capture))
+        assert not shows(agent.heard("search_records", query=MARKER, all=True))
+
+
 def test_nobody_is_asked_about_a_selection() -> None:
     with engine(LAMPLIGHTER_AGENTS_READ="own") as made, ExitStack() as within:
         agent = Insider(made, within, name="agent")
@@ -352,23 +362,26 @@ def test_an_end_that_was_approved_shows_no_output() -> None:
         assert MARKER in made.show(living)["ending"]["summary"]["last_lines"]
 
 
-def test_another_s_conversation_is_not_gone_on_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read", ["all", "own"])
+def test_another_s_conversation_is_not_gone_on_with(tmp_path: Path, read: str) -> None:
     """Whoever goes on with a conversation has all that was said in it."""
-    inside = claude(tmp_path)
-    for read, expected in (("all", "ok"), ("own", "FORBIDDEN")):
-        with engine(LAMPLIGHTER_AGENTS_READ=read) as made, ExitStack() as within:
-            agent = Insider(made, within, name="agent", cwd=str(tmp_path))
-            theirs = made.call("start_session", agent="claude", name="theirs", **inside)
-            made.call("kill_session", session=theirs["id"], force=True)
-            for word in (theirs["id"], theirs["conversation"], "last"):
-                said = agent.heard("preview_start", agent="claude", resume=word, **inside)[-1]
-                assert said.get("error", {"code": "ok"})["code"] == expected, (read, word)
-            for word in (theirs["id"], theirs["conversation"], "last"):
-                said = agent.heard(
-                    "preview_start", agent="claude", acp=True, command=["claude"], resume=word, **inside
-                )[-1]
-                code = said.get("error", {"code": "ok"})["code"]
-                assert (code == "FORBIDDEN") == (read == "own"), (read, word, said)
+    ways: list[dict[str, Any]] = [{}, {"acp": True, "command": ["claude"]}]
+    with engine(LAMPLIGHTER_AGENTS_READ=read) as made, ExitStack() as within:
+        agent, place = Insider(made, within, name="agent", cwd=str(tmp_path)), claude(tmp_path)
+        theirs = made.call("start_session", agent="claude", name="theirs", **place)
+        made.call("kill_session", session=theirs["id"], force=True)
+
+        def forbidden(word: str) -> list[bool]:
+            said = [agent.heard("preview_start", agent="claude", resume=word, **way, **place)[-1] for way in ways]
+            return ["error" in one and one["error"]["code"] == "FORBIDDEN" for one in said]
+
+        for word in (theirs["id"], theirs["conversation"], "last"):
+            assert forbidden(word) == [read == "own"] * 2, word
+        agent.ask("start_session", command=["cat"], cwd="/", name=theirs["id"])
+        for word in (theirs["conversation"], "last"):
+            assert codes(word) == {"FORBIDDEN" if read == "own" else "ok"}, (
+                f"{word}, with one of its own called as its id"
+            )
 
 
 @pytest.mark.parametrize(("read", "quoted"), [("all", f": {MARKER}"), ("own", "")])

@@ -91,7 +91,7 @@ class CaptureText(Result):
 async def read_capture(call: Call, request: ReadCapture) -> CaptureText:
     """Show what a transcript said when it was captured."""
     found = await call.app.captures.find(request.id)
-    await call.app.readable(call, await call.app.find(found.session))
+    await call.app.readable(call, await call.app.fleet.by_id(found.session))
     return CaptureText(capture=view_of(found), text=told(found, request.mode, moment))
 
 

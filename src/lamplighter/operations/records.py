@@ -178,7 +178,7 @@ async def _readable(call: Call, found: list[Summary]) -> list[Summary]:
     """Those whose output the caller may read: the last of it is in a summary, and what is found tells of it too."""
     if not call.app.settings.reads_own:
         return found
-    return [one for one in found if call.app.reads(call.caller, await call.app.find(one.session))]
+    return [one for one in found if call.app.reads(call.caller, await call.app.fleet.by_id(one.session))]
 
 
 @operation(command="records", group="memory")

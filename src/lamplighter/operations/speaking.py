@@ -119,10 +119,11 @@ async def conversation_of(call: Call, agent: str | None, word: str) -> str:
         await call.app.nameable(call.caller, "the agent's last conversation")
         return word
     known = await call.app.conversations.session_in(agent, word) if agent else None
-    try:
-        session = await call.app.readable(call, await call.app.find(known or word))
-    except MissingError:
-        return word
     if known is not None:
+        await call.app.readable(call, await call.app.fleet.by_id(known))
+        return word
+    try:
+        session = await call.app.readable(call, await call.app.find(word))
+    except MissingError:
         return word
     return session.conversation.get("id") or word

@@ -117,10 +117,10 @@ class Ordering:
             last = await self.fleet.store.get(lambda db: aliases.last_in(db, manner.agent, places))
             if last is None:
                 return None
-            session, found = await self.fleet.find(last[0]), last[1]
+            session, found = await self.fleet.by_id(last[0]), last[1]
         else:
             known = await self.fleet.store.get(lambda db: aliases.find(db, manner.agent, word))
-            session = await self._session(known or word)
+            session = await self.fleet.by_id(known) if known else await self._session(word)
             if session is None:
                 return _checked_id(word, manner)
             self._check_agent(session, manner)
