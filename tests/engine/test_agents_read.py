@@ -379,9 +379,7 @@ def test_another_s_conversation_is_not_gone_on_with(tmp_path: Path, read: str) -
             assert forbidden(word) == [read == "own"] * 2, word
         agent.ask("start_session", command=["cat"], cwd="/", name=theirs["id"])
         for word in (theirs["conversation"], "last"):
-            assert codes(word) == {"FORBIDDEN" if read == "own" else "ok"}, (
-                f"{word}, with one of its own called as its id"
-            )
+            assert forbidden(word) == [read == "own"] * 2, f"{word}, with one of its own called as its id"
 
 
 @pytest.mark.parametrize(("read", "quoted"), [("all", f": {MARKER}"), ("own", "")])
