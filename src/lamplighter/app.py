@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from lamplighter.clock import Clock, RealClock
-from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, may_ask
+from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, check_naming, may, may_ask
 from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.acp.talks import Talks
@@ -228,7 +228,29 @@ class App:
             if not (call.approvable and may_ask(call.caller, act, session, session.line, attached)):
                 await self._note_refused(call.caller, act, session)
                 raise
-            call.wish = await self.approvals.settle(call.wish_for(session, refusal), refusal)
+            wish = call.wish_for(session, refusal, reads=act is Act.READ_OUTPUT)
+            call.wish = await self.approvals.settle(wish, refusal)
+
+    async def readable(self, call: Call, session: Session) -> Session:
+        """The session, when the caller may read its output, screen, recording and transcript, as `agents_read` says, or the
+        operator granted this call; else as `permitted`."""
+        if self.settings.reads_own:
+            await self._settle(call, Act.READ_OUTPUT, session, 0)
+        return session
+
+    def reads(self, caller: Caller, session: Session) -> bool:
+        """As `readable`, for what is shown without its output otherwise: nobody is asked."""
+        return not self.settings.reads_own or may(caller, Act.READ_OUTPUT, session)
+
+    async def nameable(self, caller: Caller, what: str) -> None:
+        """Nothing, when the caller may have this read by naming it; else FORBIDDEN, and an event of the attempt."""
+        if not self.settings.reads_own:
+            return
+        try:
+            check_naming(caller, what)
+        except ForbiddenError:
+            await self._note_refused(caller, Act.READ_OUTPUT, None)
+            raise
 
     async def admitted(self, caller: Caller, act: Act) -> None:
         """Nothing, when the caller may ask for this at all; else FORBIDDEN, and an event of the attempt."""

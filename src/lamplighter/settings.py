@@ -39,6 +39,7 @@ class Settings:
     sessions_per_owner: int | None = None
     http_port: int | None = 5267
     boot_folders: tuple[str, ...] = ()
+    agents_read: str = "all"
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
     agents: dict[str, Manner] = field(default_factory=dict[str, Manner])
 
@@ -48,6 +49,11 @@ class Settings:
     def grace_for(self, asked: str | None) -> float:
         """Seconds from TERM to KILL: what was asked for, or as it is set."""
         return self.grace if asked is None else parse_duration(asked, "grace")
+
+    @property
+    def reads_own(self) -> bool:
+        """Whether agents read the output of their own sessions alone."""
+        return self.agents_read == "own"
 
     def limits_for(self, kind: Kind) -> Limits:
         return self.limits.get(kind, NO_LIMITS)
@@ -86,10 +92,13 @@ def _duration(name: str, value: Any) -> float:
     return parse_duration(value, name)
 
 
-def _choice(name: str, value: Any) -> str:
-    if value not in ("auto", "off"):
-        raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", "it can be auto or off")
-    return value
+def _choice(*choices: str) -> Callable[[str, Any], str]:
+    def read(name: str, value: Any) -> str:
+        if value not in choices:
+            raise InputError(Code.BAD_INPUT, f"{name} is {value!r}", f"it can be {' or '.join(choices)}")
+        return value
+
+    return read
 
 
 def _number(convert: Callable[[Any], float], least: float) -> Callable[[str, Any], float]:
@@ -179,7 +188,7 @@ _TABLES = ("limits", "agents")
 _LIMITS = ("idle_limit", "max_age", "max_memory")
 _SMALLEST_LOG = 65536
 _READERS: dict[str, Callable[[str, Any], Any]] = {
-    "cgroup": _choice,
+    "cgroup": _choice("auto", "off"),
     "log_limit": _number(int, _SMALLEST_LOG),
     "log_segment": _number(int, _SMALLEST_LOG),
     "keep_days": _number(float, 0),
@@ -196,6 +205,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "sessions_per_owner": _number(int, 1),
     "http_port": _port,
     "boot_folders": _folders,
+    "agents_read": _choice("all", "own"),
     "limits": _limits,
     "agents": _agents,
 }

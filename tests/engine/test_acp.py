@@ -237,6 +237,15 @@ def test_a_login_by_key_and_none(lit: Engine) -> None:
 # -- permissions
 
 
+def test_evidence_does_not_say_what_for_where_agents_read_their_own() -> None:
+    with engine(LAMPLIGHTER_AGENTS_READ="own") as made:
+        talk = Talk(made)
+        talk.send("ask rm -rf build")
+        request = talk.request()
+        assert f"asks for permission; lamp approve {request}" in talk.show()["evidence"][0]
+        talk.kill()
+
+
 @pytest.mark.parametrize(("decision", "said"), [("grant", "<id-allow_once>"), ("refuse", "<id-reject_once>")])
 def test_a_permission_is_the_operators(lit: Engine, decision: str, said: str) -> None:
     talk = Talk(lit)

@@ -153,6 +153,13 @@ def test_nothing_is_typed_into_a_dialog(hall: Engine, tmp_path: Path, dialog: st
     assert [one["evidence"][0] for one in listed if one["id"] == tui.id] == [f"it waits for {what}"]
 
 
+def test_evidence_has_no_words_of_a_dialog_where_agents_read_their_own(tmp_path: Path) -> None:
+    with engine(LAMPLIGHTER_AGENTS_READ="own") as made:
+        tui = Tui(made, tmp_path)
+        tui.send("dialog")
+        assert wait_until(lambda: tui.judged() == ("waiting", "it waits for an answer"), 60), tui.judged()
+
+
 def test_what_was_pasted_before_a_dialog_opened_is_not_its_answer(hall: Engine, tmp_path: Path) -> None:
     """The pause between paste and Enter is long enough for an agent at work to ask something."""
     tui = Tui(hall, tmp_path)

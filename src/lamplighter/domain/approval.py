@@ -37,7 +37,8 @@ class Standing(StrEnum):
 class Wish:
     """A call that is refused without an approval. `session` is what its word means now, `why` the refusal in words.
 
-    `approval` is the id that came with the call; `implicit`: without one, take the one that is granted for just this.
+    `approval` is the id that came with the call; `implicit`: without one, take the one that is granted for just this. `reads`:
+    it shows something and changes nothing, so an ended session will do, and the same key again would be another look.
     """
 
     caller: Caller
@@ -47,6 +48,7 @@ class Wish:
     arguments: dict[str, Any]
     key: str
     why: str
+    reads: bool = False
     approval: str | None = None
     implicit: bool = False
 
@@ -106,7 +108,7 @@ class Approval:
         if not self.is_for(wish):
             raise not_for_this(wish)
         if self.state is Standing.USED:
-            if self.key != wish.key:
+            if self.key != wish.key or wish.reads:
                 raise used(self.id)
             if self.expired(now) and wish.alive:
                 raise expired(self)

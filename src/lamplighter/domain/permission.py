@@ -28,6 +28,7 @@ class Rank(StrEnum):
 
 class Act(StrEnum):
     READ = "read"
+    READ_OUTPUT = "read output"
     START = "start"
     SEND = "send"
     END = "end"
@@ -84,12 +85,18 @@ _OPERATORS_OWN = frozenset(
     }
 )
 _FREE = frozenset({Act.READ, Act.START})
-_ON = {Act.SEND: "send to", Act.START: "start a child of"}
+_ON = {Act.SEND: "send to", Act.START: "start a child of", Act.READ_OUTPUT: "read the output of"}
 """An act as it is said of a session, where the bare word would not do."""
-_BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL})
+_BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL, Act.READ_OUTPUT})
+_ON_OWN = frozenset({Act.HAND_OFF, Act.READ_OUTPUT})
+"""What may be done to all that is one's own: also what is protected, a main session, or has people attached."""
+_READS_OWN = (
+    'with the setting agents_read = "own" an agent reads the output of itself, what it started and its predecessors'
+)
 _MAY_ASK = frozenset({Rank.SESSION, Rank.AGENT, Rank.CLIENT, Rank.TOKEN})
 _SCOPES = {
     Act.READ: "read",
+    Act.READ_OUTPUT: "read",
     Act.START: "start",
     Act.SEND: "send",
     Act.END: "end",
@@ -103,7 +110,9 @@ def admit(caller: Caller, act: Act) -> None:
     """What can be said before anything of a call is looked at: FORBIDDEN for nobody, and for a token without the scope."""
     problem = _stopped(caller, act)
     if problem:
-        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {act}: {problem}", _hint(caller), act=act.value)
+        raise ForbiddenError(
+            Code.FORBIDDEN, f"{caller.name} may not {act}: {problem}", _hint(caller, act), act=act.value
+        )
 
 
 def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str], attached: int = 0) -> None:
@@ -111,7 +120,9 @@ def check(caller: Caller, act: Act, target: Session | None, line: Iterable[str],
     problem = _problem(caller, act, target, list(line), attached)
     if problem:
         what = f'{_ON.get(act, act)} "{target.name}" ({target.id})' if target else act
-        raise ForbiddenError(Code.FORBIDDEN, f"{caller.name} may not {what}: {problem}", _hint(caller), act=act.value)
+        raise ForbiddenError(
+            Code.FORBIDDEN, f"{caller.name} may not {what}: {problem}", _hint(caller, act), act=act.value
+        )
 
 
 def check_record(caller: Caller, record: Record) -> None:
@@ -135,6 +146,22 @@ def check_reading(caller: Caller) -> None:
         )
 
 
+def check_naming(caller: Caller, what: str) -> None:
+    """FORBIDDEN, where each reads its own alone, for who names something to be read of which nobody can tell whose it is."""
+    if caller.rank is not Rank.OPERATOR:
+        raise ForbiddenError(
+            Code.FORBIDDEN,
+            f"{caller.name} may not name {what}: whose it is cannot be told",
+            f"{_READS_OWN}; leave it out, or ask the operator to do this",
+            act=Act.READ_OUTPUT.value,
+        )
+
+
+def may(caller: Caller, act: Act, target: Session) -> bool:
+    """Whether `check` lets it pass while nobody is attached, for what is shown with more or less in it."""
+    return _problem(caller, act, target, target.line, 0) is None
+
+
 def may_ask(caller: Caller, act: Act, target: Session, line: Iterable[str], attached: int = 0) -> bool:
     """Whether the operator's word would do: nothing stands in the way but that the session is beyond the caller."""
     if caller.rank not in _MAY_ASK or act not in _BY_APPROVAL:
@@ -156,7 +183,7 @@ def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], 
         return None
     if act in _OPERATORS_OWN or target is None:
         return "only the operator may"
-    if act is Act.HAND_OFF:
+    if act in _ON_OWN:
         return _foreign(caller, target, line)
     return _beyond(caller, target, line, attached)
 
@@ -197,11 +224,13 @@ def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> 
     return None
 
 
-def _hint(caller: Caller) -> str:
+def _hint(caller: Caller, act: Act) -> str:
     if caller.rank is Rank.NOBODY:
         return "call again from a process that lives until it is answered"
     if caller.rank is Rank.TOKEN:
         return "a token does what its scopes say, to what was started with it; ask the operator for this, or for another token"
     if caller.rank is Rank.UNKNOWN:
         return "a session's holders were killed on this machine; call from a login that is older than that session"
+    if act is Act.READ_OUTPUT:
+        return f"{_READS_OWN}; ask the operator for this one"
     return "an agent ends itself and what it started; ask the operator to do this from a shell outside any session"

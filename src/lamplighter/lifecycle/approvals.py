@@ -51,7 +51,7 @@ class Approvals:
 
     async def _ask(self, wish: Wish, refusal: ForbiddenError) -> Approval:
         """The request for this call: the one that is open, or a new one."""
-        if not wish.alive:
+        if not wish.alive and not wish.reads:
             raise refusal
         if not rules.is_readable(wish.arguments):
             raise rules.unreadable(wish)
@@ -102,7 +102,8 @@ class Approvals:
         now = self.fleet.clock.now()
         asked = await self._of_call(wish.caller, wish.operation, wish.digest)
         fitting = [found for found in asked if found.is_for(wish)]
-        before = [found for found in fitting if found.state is Standing.USED and found.key == wish.key]
+        used = [found for found in fitting if found.state is Standing.USED and found.key == wish.key]
+        before = [] if wish.reads else used
         granted = [found for found in fitting if found.state is Standing.GRANTED and found.is_open(now)]
         return next((found.id for found in (*before, *granted)), None)
 

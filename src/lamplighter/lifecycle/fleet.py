@@ -236,6 +236,16 @@ class Fleet:
             "lamp ls --all lists those that there are and were",
         )
 
+    async def by_id(self, identifier: str) -> Session:
+        """By its whole id alone, for what a row names: somebody's living session may be called as another's id reads."""
+        lamp = self.lamps.get(identifier)
+        found = lamp.session if lamp else await self.store.get(lambda db: sessions.get(db, identifier))
+        if found is None:
+            raise MissingError(
+                Code.NOT_FOUND, f"there is no session {identifier!a} any more", "lamp ls --all lists all"
+            )
+        return found
+
     def _current(self, session: Session) -> Session:
         lamp = self.lamps.get(session.id)
         return lamp.session if lamp else session

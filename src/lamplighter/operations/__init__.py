@@ -112,6 +112,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "tmux": (
         "type_in_tmux",
+        "read_tmux",
         "kill_tmux",
     ),
     "tokens": (

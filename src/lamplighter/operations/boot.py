@@ -35,6 +35,8 @@ async def boot_report(call: Call, request: BootReport) -> BootReportView:
 
     Paths are read only inside the folders that the operator allows with the setting boot_folders.
     """
+    if request.transcript_dir is not None:
+        await call.app.nameable(call.caller, "a folder of transcripts to be read")
     made = await call.app.booting.report(
         call.caller, request.identity_path, request.transcript_dir, request.project, request.folder
     )

@@ -41,7 +41,7 @@ class Call:
     descriptors: list[int] = field(default_factory=list[int])
     acts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
-    def wish_for(self, session: Session, refusal: ForbiddenError) -> Wish:
+    def wish_for(self, session: Session, refusal: ForbiddenError, *, reads: bool) -> Wish:
         """This call, which is refused so, as the operator can be asked about it."""
         return Wish(
             caller=self.caller,
@@ -51,6 +51,7 @@ class Call:
             arguments=self.arguments,
             key=self.key,
             why=refusal.message,
+            reads=reads,
             approval=self.approval,
             implicit=self.implicit_approval,
         )

@@ -47,6 +47,7 @@ async def capture_session(call: Call, request: CaptureSession) -> CaptureView:
     path = request.transcript_path
     if path is not None:
         check_reading(call.caller)
+        await call.app.nameable(call.caller, "a transcript to be read")
     session = await own_session(call, request.session, request.folder)
     return view_of(await call.app.captures.take(session, path, request.reason, call.caller, call.key))
 
@@ -74,6 +75,11 @@ class ReadCapture(Request):
     mode: Literal["summary", "structured", "raw"] = Field(
         default="structured", description="a few lines; everything that was made out; or what was said"
     )
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class CaptureText(Result):
@@ -85,6 +91,7 @@ class CaptureText(Result):
 async def read_capture(call: Call, request: ReadCapture) -> CaptureText:
     """Show what a transcript said when it was captured."""
     found = await call.app.captures.find(request.id)
+    await call.app.readable(call, await call.app.fleet.by_id(found.session))
     return CaptureText(capture=view_of(found), text=told(found, request.mode, moment))
 
 

@@ -9,12 +9,13 @@ from pydantic import Field
 
 from lamplighter.domain.permission import Act
 from lamplighter.domain.redaction import redact
+from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError
 from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import AS_SET, Request, Result, operation
-from lamplighter.operations.views import CertificateView, HandoffView, SessionView
+from lamplighter.operations.views import CertificateView, HandoffView, SessionView, without_output
 
 
 class EndSession(HandoffFields):
@@ -58,9 +59,10 @@ class Ended(Result):
     summary: dict[str, Any] = Field(description="how long, how, exit, CPU, memory, git, what was stored, last lines")
 
 
-async def _told(call: Call, told: dict[str, Any], given: Prepared | None = None) -> Ended:
-    found = await call.app.handing.left_by(told["id"], given)
-    return Ended.model_validate({**told, "handoff": HandoffView.of(found) if found else None})
+async def _told(call: Call, session: Session, told: dict[str, Any], given: Prepared | None = None) -> Ended:
+    found = await call.app.handing.left_by(session.id, given)
+    summary = told["summary"] if call.app.reads(call.caller, session) else without_output(told["summary"])
+    return Ended.model_validate({**told, "summary": summary, "handoff": HandoffView.of(found) if found else None})
 
 
 async def _kept(reason: str) -> str:
@@ -88,7 +90,7 @@ async def end_session(call: Call, request: EndSession) -> Ended:
     told = await call.app.undertaker.end(
         session, call.caller, reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
     )
-    return await _told(call, told, handoff)
+    return await _told(call, session, told, handoff)
 
 
 @operation(command="kill", group="sessions", positional=("session",), changes=True, act=Act.KILL)
@@ -106,7 +108,7 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
     told = await call.app.undertaker.end(
         session, call.caller, reason, grace=grace, ask=False, key=call.key, turn=call.gone
     )
-    return await _told(call, told)
+    return await _told(call, session, told)
 
 
 class ProtectSession(Request):

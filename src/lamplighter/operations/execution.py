@@ -54,7 +54,7 @@ class Execution:
         request = operation.parse(arguments)
         _describe(call, operation, request)
         if not operation.changes:
-            return (await operation.run(call, request)).model_dump_json()
+            return await self._look(operation, request, call)
         if not call.key or len(call.key) > _KEY_LENGTH:
             raise InputError(
                 Code.BAD_INPUT,
@@ -70,6 +70,13 @@ class Execution:
         await self._claim(operation, arguments, call)  # the same question by the same caller, or KEY_REUSED
         return await asyncio.shield(running)
 
+    async def _look(self, operation: Operation, request: Request, call: Call) -> str:
+        try:
+            return (await operation.run(call, request)).model_dump_json()
+        except LampError as error:
+            await self._give_back(call, error)
+            raise
+
     async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> str:
         kept = await self._claim(operation, arguments, call)
         if kept is not None and kept.state == "done":
@@ -80,13 +87,16 @@ class Execution:
             result = await operation.run(call, request)
         except LampError as error:
             await self.app.store.write(lambda db: calls.release(db, call.key), must=True)
-            if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
-                # Found out before anything was done, so the operator's word still stands.
-                await self.app.approvals.give_back(call.wish)
+            await self._give_back(call, error)
             raise
         kept_result = result.to_keep().model_dump_json()
         await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result), must=True)
         return result.model_dump_json()
+
+    async def _give_back(self, call: Call, error: LampError) -> None:
+        """What was found out before anything was done leaves the operator's word standing."""
+        if call.wish is not None and (isinstance(error, InputError) or error.code is Code.ACTIVE):
+            await self.app.approvals.give_back(call.wish)
 
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
         told = {name: value for name, value in arguments.items() if name not in _CIRCUMSTANCES}

@@ -75,6 +75,7 @@ async def hand_off_guest(call: Call, request: HandOffGuest) -> HandoffView:
     request.draft("")  # what is wrong with it is said before a session begins
     if request.transcript_path:
         check_reading(call.caller)
+        await call.app.nameable(call.caller, "a transcript to be read")
     session = await own_session(call, request.session, request.folder)
     found = await prepared(call, request, session, "", ending=False, source=Source.END_SESSION)
     assert found is not None, "there is a checkpoint"

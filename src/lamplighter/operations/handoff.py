@@ -126,6 +126,7 @@ async def prepared(
         await call.app.admitted(call.caller, Act.HAND_OFF)  # to end is another scope of a token than to keep records
     if draft.transcript_path is not None:
         check_reading(call.caller)
+        await call.app.nameable(call.caller, "a transcript to be read")
     if source is None and ending:
         source = Source.END_SESSION
     elif source is None:

@@ -25,6 +25,11 @@ class ReadHistory(Request):
     tail: int | None = Field(default=None, ge=1, description="look at no more than this many bytes of output, the last")
     spoken: bool = Field(default=False, description="by its agent's transcript, where there is one")
     max_bytes: int = Field(default=1 << 20, ge=1024, le=8 << 20, description="bytes of text at most")
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class Message(Result):
@@ -61,7 +66,7 @@ async def _spoken(call: Call, request: ReadHistory, session: Session) -> Record 
 @operation(command=None, group="sessions")
 async def read_history(call: Call, request: ReadHistory) -> History:
     """What was typed and printed, as messages. The text that was typed is never kept: only how much, and by whom."""
-    session = await call.app.find(request.session)
+    session = await call.app.readable(call, await call.app.find(request.session))
     found = await _spoken(call, request, session) if request.spoken else None
     found = found or await call.app.history.read(
         session, request.limit, request.offset, request.max_bytes, errors=request.errors, tail=request.tail

@@ -27,6 +27,7 @@ from lamplighter.operations.views import (
     Sessions,
     SessionView,
     moment,
+    without_output,
 )
 from lamplighter.store import handoffs, sessions
 
@@ -87,7 +88,8 @@ class Portrait:
     async def view(self, session: Session) -> SessionView:
         return self._view(await self.judgement.assess_one(session))
 
-    async def detail(self, session: Session) -> SessionDetail:
+    async def detail(self, session: Session, *, output: bool) -> SessionDetail:
+        """`output`: with what it printed last, where it has ended."""
         await self.usage.count(session)
         await self.judgement.assess_one(session, 0.1)
         session = await self.fleet.now(session)  # it may have ended during that look
@@ -108,7 +110,7 @@ class Portrait:
             **await self._legacy(session),
             "intent": _intent(session),
             "survivors": _survivors(lamp.certificate if lamp else None),
-            "ending": _ending(session),
+            "ending": _ending(session, output=output),
             "folder": self.fleet.folder(session.id),
             "tmux": session.place or None,
             "conversation": session.conversation or None,
@@ -232,7 +234,7 @@ def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [each for each in found if proc.is_left(each["pid"], each["start_ticks"])]
 
 
-def _ending(session: Session) -> EndingView | None:
+def _ending(session: Session, *, output: bool) -> EndingView | None:
     ending = session.ending
     if ending is None:
         return None
@@ -243,5 +245,5 @@ def _ending(session: Session) -> EndingView | None:
         how=ending.how.value,
         exit=ending.exit.document() if ending.exit else None,
         certificate=CertificateView.model_validate(ending.certificate.document()),
-        summary=ending.summary,
+        summary=ending.summary if output else without_output(ending.summary),
     )

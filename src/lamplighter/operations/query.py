@@ -47,7 +47,8 @@ async def get_session(call: Call, request: GetSession) -> SessionDetail:
 
     Also for one that has ended: then with its exit and its death certificate.
     """
-    return await call.app.portrait.detail(await call.app.find(request.session))
+    session = await call.app.find(request.session)
+    return await call.app.portrait.detail(session, output=call.app.reads(call.caller, session))
 
 
 class ListEvents(Request):

@@ -18,7 +18,7 @@ from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.record_views import FoundSession, RecordView, project_names, view_records, view_sessions
-from lamplighter.store.recall import Filter
+from lamplighter.store.recall import Filter, Summary
 
 _MOST = 100
 _SESSIONS = 5
@@ -169,9 +169,16 @@ async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
     return FoundRecords(
         records=await view_records(call, found.records),
         total=found.total,
-        sessions=await view_sessions(call, found.sessions),
+        sessions=await view_sessions(call, await _readable(call, found.sessions)),
         **await _place(call, project),
     )
+
+
+async def _readable(call: Call, found: list[Summary]) -> list[Summary]:
+    """Those whose output the caller may read: the last of it is in a summary, and what is found tells of it too."""
+    if not call.app.settings.reads_own:
+        return found
+    return [one for one in found if call.app.reads(call.caller, await call.app.fleet.by_id(one.session))]
 
 
 @operation(command="records", group="memory")

@@ -43,7 +43,7 @@ async def speaking(call: Call, request: StartSession, environment: Mapping[str, 
             f"name one of {', '.join(STRUCTURED)}; or give the command: lamp start --acp -- COMMAND",
         )
     agent = request.agent or speaker(command)
-    resume = await conversation_of(call, request.resume) if request.resume else None
+    resume = await conversation_of(call, agent, request.resume) if request.resume else None
     begun = talk(known or (structured(agent) if agent else None), environment, resume, request.prompt)
     return Speaking(command, agent, replace(begun, model=request.model))
 
@@ -113,12 +113,17 @@ async def launch_talk(
     return await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
 
 
-async def conversation_of(call: Call, word: str) -> str:
+async def conversation_of(call: Call, agent: str | None, word: str) -> str:
     """The conversation that a session was in; else the word is taken for the agent's own id of one."""
     if word == LAST:
+        await call.app.nameable(call.caller, "the agent's last conversation")
+        return word
+    known = await call.app.conversations.session_in(agent, word) if agent else None
+    if known is not None:
+        await call.app.readable(call, await call.app.fleet.by_id(known))
         return word
     try:
-        session = await call.app.find(word)
+        session = await call.app.readable(call, await call.app.find(word))
     except MissingError:
         return word
     return session.conversation.get("id") or word

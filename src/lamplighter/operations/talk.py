@@ -71,6 +71,11 @@ class ReadOutput(Request):
     limit: int = Field(
         default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True}
     )
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
 
 
 class SpokenView(Result):
@@ -109,7 +114,7 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
     that have ended, as long as their log is kept. A transcript is what the agent itself wrote down: who said what and when,
     through every conversation that the session was in.
     """
-    session = await call.app.find(request.session)
+    session = await call.app.readable(call, await call.app.find(request.session))
     if request.mode == "transcript":
         return await _transcript(call, request, session)
     async for page in call.app.speech.read(
@@ -152,6 +157,15 @@ class WaitSession(Request):
         description="going on after a break: the sessions that the selection meant at first",
         json_schema_extra={"hidden": True},
     )
+    approval: str | None = Field(
+        default=None,
+        max_length=100,
+        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+    )
+
+
+_WITHOUT_OUTPUT = ("ended", "idle")
+"""What can be waited for that tells nothing of what was printed."""
 
 
 class WaitedFor(Result):
@@ -200,6 +214,12 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
     quiet = parse_duration(request.quiet, "quiet")
     call.app.waiting.check(request.until)
     chosen = await _waited_for(call, request)
+    if request.until not in _WITHOUT_OUTPUT:
+        call.approvable = (
+            call.approvable and len(chosen) == 1
+        )  # the operator is asked about one session, never about many
+        for session in chosen:
+            await call.app.readable(call, session)
     if len(chosen) > 1:
         await call.emit(WaitedFor(ids=[session.id for session in chosen]))
     found = await call.app.waiting.wait_for_all(chosen, request.until, timeout, request.since, quiet)

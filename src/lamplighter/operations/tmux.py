@@ -1,4 +1,4 @@
-"""Typing into and ending sessions of the user's tmux by the names that tmux has for them, also those made by hand."""
+"""Typing into, reading and ending sessions of the user's tmux by the names that tmux has for them, also those made by hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pydantic import Field
 
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Session
+from lamplighter.drivers.tmux_server import Server, TmuxSilentError
+from lamplighter.drivers.tmux_windows import capture
 from lamplighter.errors import Code, ConflictError, LampError, MissingError, UnavailableError
-from lamplighter.lifecycle.tmux.tmux_names import Named
+from lamplighter.lifecycle.tmux.tmux_names import Named, does_not_exist, silent
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.store import sessions
@@ -35,6 +37,14 @@ class TypeInTmux(OfTmux):
 class Typed(Result):
     id: str | None = Field(description="the session of ours that it is")
     size: int = Field(description="bytes that were typed")
+
+
+class ReadTmux(OfTmux):
+    lines: int = Field(default=100, ge=1, le=10_000, description="at most this many, counted from the last with text")
+
+
+class TmuxText(Result):
+    text: str
 
 
 class KillTmux(OfTmux):
@@ -68,6 +78,20 @@ async def type_in_tmux(call: Call, request: TypeInTmux) -> Typed:
             await call.app.tmux_names.find(request.socket, request.name)  # which says so, when it is gone by now
         raise
     return Typed(id=named.session.id if named.session else None, size=sent["size"])
+
+
+@operation(command=None, group="sessions")
+async def read_tmux(call: Call, request: ReadTmux) -> TmuxText:
+    """The last lines that a session of a tmux server has shown: its own pane when it is one of ours, else the active one."""
+    target, whose = await call.app.tmux_names.pane(request.socket, request.name)
+    await call.app.readable(call, whose)
+    try:
+        text = await capture(Server(request.socket), request.name, target, request.lines)
+    except TmuxSilentError:
+        raise silent(request.socket) from None
+    if text is None:
+        raise does_not_exist(request.name)
+    return TmuxText(text=text)
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.KILL)

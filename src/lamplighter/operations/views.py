@@ -18,6 +18,11 @@ def moment(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def without_output(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary of an end for who may not read what the session printed."""
+    return {**summary, "last_lines": []} if summary else summary
+
+
 class ProcessView(Result):
     pid: int
     parent: int

@@ -62,15 +62,16 @@ class _Reading:
         self.cursor: int | None = None
 
     def all(self, request: dict[str, Any]) -> None:
-        """Every page there is now. A page has a limit; a person wants the whole."""
+        """Every page there is now. A page has a limit; a person wants the whole. The operator's word is for one."""
         page = self.client.call(self.operation, request)
         self._show(page)
-        while page["more"] and page["mode"] in _BY_CURSOR:
+        while page["more"] and page["mode"] in _BY_CURSOR and not request.get("approval"):
             request = {**request, "mode": page["mode"], "since": page["cursor"], "lines": None}
             page = self.client.call(self.operation, request)
             self._show(page)
         if page["mode"] in _BY_CURSOR:
-            self.output.note(f"cursor: {page['cursor']}")
+            more = "; there is more, and the approval was for this" if page["more"] else ""
+            self.output.note(f"cursor: {page['cursor']}{more}")
 
     def record(self, request: dict[str, Any]) -> None:
         """The whole recording, which comes in pages. After a break it comes anew, and what was written is left out."""

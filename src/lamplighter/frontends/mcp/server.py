@@ -24,6 +24,7 @@ from lamplighter.frontends.mcp.progress import ticking
 from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
 from lamplighter.frontends.mcp.toolset import Answer, Tool, Toolset
+from lamplighter.frontends.mcp.wording import worded
 from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Shelf:
         try:
             kind, text = await self.resources.read(conversation, uri)
         except LampError as error:
-            raise _said(error, uri=uri[:200]) from None
+            raise _said(worded(error, {}, implicit_approval=True), uri=uri[:200]) from None
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
@@ -185,6 +186,7 @@ class Shelf:
     async def _reader(self, context: Context) -> Conversation:
         """Whoever asks, and may read at all. That something changed is a thing to read too."""
         conversation = conversation_of(self.app, context)
+        conversation.implicit_approval = True  # an address has no place for the id of one
         try:
             await self.app.admitted(conversation.caller, Act.READ)
         except LampError as error:

@@ -148,7 +148,8 @@ class Board:
 
     async def _tell_detail(self) -> None:
         session = await self.app.find(self.asked["session"])
-        detail = (await self.app.portrait.detail(session)).model_dump_json().encode()
+        output = self.app.reads(self.guest.caller, session)
+        detail = (await self.app.portrait.detail(session, output=output)).model_dump_json().encode()
         if detail != self.detail:
             self.detail = detail
             await self._tell("session", detail)

@@ -83,7 +83,7 @@ class _Visit:
 
     async def begin(self, word: str) -> None:
         await self.app.admitted(self.guest.caller, Act.READ)
-        self.session = await self.app.find(word)
+        self.session = await self.app.readable(self._call(), await self.app.find(word))
         self.watcher = await self.broadcasts.join(self.session)
 
     def leave(self) -> None:
@@ -132,15 +132,17 @@ class _Visit:
 
     async def _take(self, rows: int, cols: int) -> None:
         assert self.session is not None
-        call = Call(self.app, self.guest.caller, "", _nothing, asyncio.Event())
         try:
-            session = await self.app.permitted(call, Act.SEND, self.session.id)
+            session = await self.app.permitted(self._call(), Act.SEND, self.session.id)
             self._release()
             self.keyboard = await Keyboard.take(self.app.speech, session, rows, cols, self.guest.caller)
         except LampError as error:
             await self.say({"type": "error", "error": error.document()})
             return
         await self.say({"type": "keyboard", "held": True})
+
+    def _call(self) -> Call:
+        return Call(self.app, self.guest.caller, "", _nothing, asyncio.Event())
 
     def _release(self) -> None:
         if self.keyboard is not None:

@@ -308,7 +308,8 @@ class Talks:
         if exchange.asked:
             asked = next(iter(exchange.asked.values()))
             more = f", and for {len(exchange.asked) - 1} more" if len(exchange.asked) > 1 else ""
-            return Verdict.WAITING, f"asks for permission: {asked['title']}{more}; lamp approve {asked['approval']}"
+            what = "" if self.fleet.settings.reads_own else f": {asked['title']}"
+            return Verdict.WAITING, f"asks for permission{what}{more}; lamp approve {asked['approval']}"
         if exchange.turn is not None:
             return Verdict.WORKING, "a turn runs" + (", to be cancelled" if exchange.turn.get("cancelled") else "")
         if exchange.phase is not Phase.READY:

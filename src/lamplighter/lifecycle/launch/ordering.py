@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lamplighter.agents import recognise
 from lamplighter.agents.starting import GENERIC, STARTING, manner_of, plain
 from lamplighter.domain.manner import CONVERSATION, LAST, Manner, Way
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Act, Caller, check
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.lifecycle.continuity.succession import Succession
@@ -119,15 +119,17 @@ class Ordering:
             last = await self.fleet.store.get(lambda db: aliases.last_in(db, manner.agent, places))
             if last is None:
                 return None
-            session, found = await self.fleet.find(last[0]), last[1]
+            session, found = await self.fleet.by_id(last[0]), last[1]
         else:
             known = await self.fleet.store.get(lambda db: aliases.find(db, manner.agent, word))
-            session = await self._session(known or word)
+            session = await self.fleet.by_id(known) if known else await self._session(word)
             if session is None:
                 return _checked_id(word, manner)
             self._check_agent(session, manner)
             found = word if known else await self._of_session(session)
         self.succession.check_caller(caller, session, force=False)
+        if self.fleet.settings.reads_own:  # the agent shows what was said in it, and knows it
+            check(caller, Act.READ_OUTPUT, session, session.line)
         _check_free(session, found, manner, cwd)
         return found
 

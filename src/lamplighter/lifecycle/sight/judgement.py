@@ -215,7 +215,10 @@ class Judgement:
         assert found.reading is not None
         track, offset = self.tracks.tracks[found.session.id], found.reading.offset
         data, _ = await self.reading.raw(found.session, max(0, offset - _TAIL), _TAIL)
-        track.tail, track.tail_offset = tail_of(data), offset
+        tail = tail_of(data)
+        # Evidence is everybody's to read: where output is not, it quotes none.
+        track.tail = tail._replace(line="") if self.fleet.settings.reads_own else tail
+        track.tail_offset = offset
 
     def _wants_screen(self, found: Assessment, *, hurried: bool) -> bool:
         """Once for each screen of an agent; of one that is drawn all the time, now and then. Who acts on it sees the newest."""
@@ -231,7 +234,10 @@ class Judgement:
     async def _read_screen(self, session: Session) -> None:
         track, shown = self.tracks.tracks[session.id], await self.screens.look(session)
         if shown is not None:
-            track.sign, track.sign_offset, track.sign_at = shown.told, shown.offset, self.fleet.clock.monotonic()
+            told = shown.told
+            if told is not None and told.sign is Sign.WAITING and self.fleet.settings.reads_own:
+                told = replace(told, what="an answer")  # as with a tail: the dialog's own words are on its screen
+            track.sign, track.sign_offset, track.sign_at = told, shown.offset, self.fleet.clock.monotonic()
 
     # -- judging
 

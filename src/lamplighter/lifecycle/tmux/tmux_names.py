@@ -50,8 +50,9 @@ class TmuxNames:
         made = HandMade(f"tmux:{name}", place, tuple(panes))
         return Named(made, self._owner(place, panes), self._stranger(place, panes))
 
-    async def pane(self, socket: str, name: str) -> str:
-        """What to look at when this session is meant: the pane that input goes to, as tmux can be told it."""
+    async def pane(self, socket: str, name: str) -> tuple[str, Session]:
+        """What to look at when this session is meant, as tmux can be told it: the pane that input goes to. And whose that is: one
+        with panes of several is as if made by hand."""
         place = os.path.realpath(socket)
         panes = [pane for pane in await self._look(place) if pane.session == name]
         if not panes:
@@ -61,7 +62,7 @@ class TmuxNames:
         except ConflictError:
             owner = None
         own = owner.place.get("pane") if owner and not owner.traced else None
-        return own or f"{panes[0].session_id}:"
+        return own or f"{panes[0].session_id}:", owner or self._stranger(place, panes)
 
     async def _look(self, socket: str) -> list[Pane]:
         if not is_socket(socket):

@@ -11,12 +11,16 @@ from lamplighter.frontends.cli.blocks import Block, Line, Span, Table, facts
 from lamplighter.frontends.cli.text import ago, clean, command_line, instant
 from lamplighter.frontends.cli.views.sessions import verdict
 
-_TMUX_ACTS = {"type_in_tmux": "type into", "kill_tmux": "kill"}
+_TMUX_ACTS = {"type_in_tmux": "type into", "read_tmux": "read the screen of", "kill_tmux": "kill"}
 _ACTS = {
     "send_input": "send to",
     "end_session": "end",
     "kill_session": "kill",
     "use_tool": "use a tool in",
+    "read_output": "read the output of",
+    "read_history": "read the history of",
+    "read_capture": "read a transcript of",
+    "wait_session": "wait for the output of",
     **_TMUX_ACTS,
 }
 _STYLES = {"asked": "warn", "granted": "good", "refused": "bad"}

@@ -11,9 +11,10 @@ from pydantic.fields import FieldInfo
 from lamplighter.operations.operation import Request
 
 SESSION = "id, its beginning, or name"
+APPROVAL = "id from APPROVAL_NEEDED"
 _SHORT = {
     "session": SESSION,
-    "approval": "the id that APPROVAL_NEEDED gave",
+    "approval": APPROVAL,
     "grace": "time between TERM and KILL; else the setting",
     "reason": "why",
     "text": "what to type; with keys: their names, apart by spaces",

@@ -9,7 +9,7 @@ from pydantic import Field
 from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
-from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
+from lamplighter.frontends.mcp.core.derivation import APPROVAL, SESSION, derived, given
 from lamplighter.frontends.mcp.core.size import fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool, told
 from lamplighter.operations.operation import Request, Result, default_of
@@ -56,11 +56,10 @@ class ReadTool(Request):
         default="screen",
         description="screen: what a person would see now; output: all it printed, by cursor; transcript: an agent's messages",
     )
-    since: int | None = Field(
-        default=None, ge=0, description="from this cursor of the same mode on; else the newest part"
-    )
-    lines: int | None = Field(default=None, ge=1, le=5000, description="only the last so many lines, or messages")
+    since: int | None = Field(default=None, ge=0, description="from this cursor of the same mode on; else the newest")
+    lines: int | None = Field(default=None, ge=1, le=5000, description="the last so many lines or messages")
     limit: int = Field(default=16_000, ge=100, le=200_000, description="bytes at most")
+    approval: str | None = Field(default=None, description=APPROVAL)
 
 
 class Read(Result):
@@ -77,9 +76,9 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     """Read what a session shows on its screen now, or what it has printed, by cursor.
 
     Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
-    repeating a byte. To wait for something use wait_session; for state or exit get_session. Nothing is consumed.
+    repeating a byte. To wait use wait_session; for state or exit get_session. Nothing is consumed.
     Works after the end, while the log is kept. Output without since begins 200 lines before the end. NOT_FOUND;
-    BAD_INPUT for a cursor past the end.
+    BAD_INPUT past the end; APPROVAL_NEEDED for others' where agents read their own.
     """
     arguments = given(request)
     if request.mode == "screen":
@@ -105,20 +104,21 @@ READ_OUTPUT = Tool(
 
 
 class WaitTool(Request):
-    session: str = Field(description="id, its beginning, name, or a selection such as mine,kind:subagent")
+    session: str = Field(description="id, its beginning, name, or a selection: mine,kind:subagent")
     until: str = Field(
         default="ended",
         description="ended; idle (quiet, at no work); reply (to what was sent last); text=… it prints",
     )
-    timeout: str = Field(default="50s", description="give up after this long: 30s, 10m; the session goes on")
-    since: int | None = Field(default=None, ge=0, description="with text=…: look from this cursor on, not from now")
+    timeout: str = Field(default="50s", description="give up after this: 30s, 10m; the session goes on")
+    since: int | None = Field(default=None, ge=0, description="with text=…: from this cursor on, not from now")
     quiet: str = Field(
-        default=default_of(WaitSession, "quiet"), description="with idle: this long without output or input"
+        default=default_of(WaitSession, "quiet"), description="with idle: so long without output or input"
     )
+    approval: str | None = Field(default=None, description=APPROVAL)
 
 
 class WaitedFor(Result):
-    met: str = Field(description="what came true: ended, idle, text=…; or timeout")
+    met: str = Field(description="what came true, or timeout")
     sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit, reply")
     left_out: int
 
@@ -126,10 +126,10 @@ class WaitedFor(Result):
 async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
     """Wait until a session has ended, is idle, or has printed a text; with a selection, until each of several has.
 
-    Use it instead of asking again and again; for the state right now use get_session. Cancelling or its timeout stops
-    the waiting alone, never the session: met=timeout, call again. Many clients give up after 60 s unless they take
-    progress. For the answer to what you typed: until reply, or text=… with since = the cursor from send_input. ENDED
-    when it is over before that.
+    Use it instead of asking again; for the state now use get_session. Cancelling or its timeout stops the waiting
+    alone: met=timeout, call again. Many clients give up after 60 s unless they take progress. For the answer to
+    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it is over before
+    that.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))

@@ -161,7 +161,7 @@ def test_a_name_with_what_tmux_keeps_for_itself(lit: Engine, client: McpClient, 
     assert tmux.sessions() == ["cron-x-y"]
     assert lit.show("cron:x.y")["state"] == "running"
     assert client.call("has_session", name="cron-x-y")["exists"] is True
-    assert "may not kill cron:x.y" in said(client, "kill_session", name="cron-x-y")
+    assert 'may not kill "cron:x.y" (' in said(client, "kill_session", name="cron-x-y")
     lit.call("kill_tmux", socket=socket_of(lit), name="cron-x-y")
     assert lit.show("cron:x.y")["state"] == "ended"
 
@@ -261,7 +261,7 @@ def test_one_in_which_nothing_runs(lit: Engine, client: McpClient, tmux: Tmux) -
     tmux.run("set-option", "-t", "=work:", "remain-on-exit", "on")
     tmux.run("send-keys", "-t", "=work:", "C-d")
     assert wait_until(lambda: tmux.run("list-panes", "-t", "=work:", "-F", "#{pane_dead}") == "1")
-    assert "may not kill work" in said(client, "kill_session", name="work")
+    assert 'may not kill "work" (' in said(client, "kill_session", name="work")
     assert lit.call("kill_tmux", socket=socket_of(lit), name="work")["state"] == "ended"
     assert tmux.sessions() == ["other"]
 
@@ -279,7 +279,7 @@ def test_what_others_made_is_beyond_a_caller(lit: Engine, client: McpClient, tmu
         beyond = [(other, "work"), (client, "work"), (own, "outside"), (own, "hand"), (other, "hand"), (client, "hand")]
         for caller, name in beyond:
             for tool, more in (("send_keys", {"keys": "evil"}), ("kill_session", {})):
-                assert f"may not {'send' if more else 'kill'} {name}" in said(caller, tool, name=name, **more)
+                assert f'may not {"send to" if more else "kill"} "{name}" (' in said(caller, tool, name=name, **more)
             assert "evil" not in caller.call("capture_pane", name=name)["text"]
         assert own.call("send_keys", name="work", keys="good")["session"] == "work"
         assert shows(other, "work", "good")
@@ -309,7 +309,7 @@ def test_an_agent_that_kills_its_own_session(lit: Engine, tmux: Tmux) -> None:
 def test_adopted_ones_and_moved_panes(lit: Engine, client: McpClient, tmux: Tmux) -> None:
     tmux.new("hand", "cat")
     adopted = lit.call("adopt_session", target="tmux:hand")["id"]
-    assert "may not kill hand" in said(client, "kill_session", name="hand")
+    assert 'may not kill "hand" (' in said(client, "kill_session", name="hand")
     client.call("new_session", name="work", command="cat")
     client.call("new_session", name="stays", command="cat")
     tmux.run("join-pane", "-d", "-s", "=work:", "-t", "=hand:")

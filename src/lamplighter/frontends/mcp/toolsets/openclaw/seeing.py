@@ -118,6 +118,8 @@ async def _parents(conversation: Conversation, page: list[Entry]) -> dict[str, s
 
 
 async def _last_words(conversation: Conversation, one: Entry, limit: int) -> list[dict[str, Any]]:
+    if not conversation.app.reads(conversation.caller, one.session):
+        return []  # a glance at many asks the operator about none
     try:
         told = await conversation.operate("read_history", session=one.session.id, limit=limit, tail=_GLANCE)
     except LampError:
@@ -199,7 +201,8 @@ HISTORY = Tool(
     "output as assistant, that something was typed "
     "as user (the text that was typed is never kept), its end as system. Works for ended sessions as long as their "
     "log is kept. Use sessions_list with messageLimit for a glance at many, sessions_send to say something. Reads "
-    "only; everybody may. Gives the newest messages under 80 KB; truncated says that something is missing, nextOffset "
+    "only; everybody may, unless the operator lets agents read their own alone: then ask as the error says. "
+    "Gives the newest messages under 80 KB; truncated says that something is missing, nextOffset "
     "how to page back. Fails with NOT_FOUND for a key that never was.",
     SessionsHistory,
     SessionsHistoryRead,

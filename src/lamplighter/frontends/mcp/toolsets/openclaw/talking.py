@@ -43,12 +43,15 @@ async def sessions_send(conversation: Conversation, request: SessionsSend) -> An
     answer: dict[str, Any] = {"status": "accepted", "runId": run_id(conversation.key), "sessionKey": key}
     if request.timeoutSeconds == 0:
         return Answer(answer, f"typed into {key}; its reply was not waited for")
+    unread = Answer(answer, f"typed into {key}; its reply is not yours to read")
+    if not conversation.app.reads(conversation.caller, session):
+        return unread
     try:
         told = await _told(conversation, session, request.timeoutSeconds)
         rests = told is not None
         answer["reply"] = told or await _reply(conversation, session, sent["cursor"], request.message)
     except ForbiddenError:  # who may send may not read; it is typed all the same, and must not look as if it were not
-        return Answer(answer, f"typed into {key}; its reply is not yours to read")
+        return unread
     answer["status"] = "ok" if rests else "timeout"
     if answer["status"] == "timeout":
         return Answer(answer, f"typed into {key}, which is still at it; sessions_history shows the reply later")

@@ -36,4 +36,5 @@ TOOLSET = Toolset(
     ),
     tools=(*sessions.TOOLS, *memories.TOOLS, *captures.TOOLS),
     failure=failure,
+    implicit_approval=True,
 )

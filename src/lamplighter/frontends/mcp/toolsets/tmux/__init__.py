@@ -12,7 +12,7 @@ TOOLSET = Toolset(
     title="Lamplighter: tmux sessions",
     instructions=(
         "Sessions of the user's own tmux: tmux ls shows them, tmux attach enters them, and those made by hand are here too. "
-        "Reading is free. You may type into and kill what you started here; anything else needs the operator's word "
+        "Looking is free. You may type into and kill what you started here; anything else needs the operator's word "
         "(lamp approve), and the error says how to get it. A kill is proven: nothing that the session started is left."
     ),
     tools=(LIST_SESSIONS, HAS_SESSION, LIST_WINDOWS, CAPTURE_PANE, NEW_SESSION, SEND_KEYS, KILL_SESSION),

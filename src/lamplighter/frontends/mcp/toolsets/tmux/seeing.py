@@ -1,4 +1,4 @@
-"""Seeing what tmux has: list_sessions, has_session, list_windows, capture_pane. Free for everybody."""
+"""Seeing what tmux has: list_sessions, has_session, list_windows, capture_pane. Who may read is decided below."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import Server, TmuxError, TmuxSilentError
-from lamplighter.drivers.tmux_windows import Window, capture, find_windows
+from lamplighter.drivers.tmux_windows import Window, find_windows
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer
 from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, Nameless, TmuxTool, server_of
@@ -88,14 +88,8 @@ async def list_windows(conversation: Conversation, request: ByName) -> Answer:
 
 
 async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
-    server = await _readable(conversation)
-    target = await conversation.app.tmux_names.pane(server.socket, request.name)
-    try:
-        text = await capture(server, request.name, target, request.lines)
-    except TmuxSilentError:
-        raise silent(server.socket) from None
-    if text is None:
-        raise does_not_exist(request.name)
+    socket = server_of(conversation).socket
+    text: str = (await conversation.operate("read_tmux", socket=socket, name=request.name, lines=request.lines))["text"]
     last = text.rpartition("\n")[2].strip()[:200]
     told = f'{counted(len(text.splitlines()), "line")} of session "{request.name}"' + (
         f"; the last: {last}" if last else ""
@@ -175,7 +169,8 @@ CAPTURE_PANE = TmuxTool(
     "Read the last lines that a tmux session has shown, scrolled-off history and screen together, as plain text. "
     "Use it after new_session or send_keys to see what came of it, or later to see how far a job is. Of a session "
     "started with new_session it is the pane that send_keys types into, else the active one. Blank lines below "
-    "the last text are left out. Anybody may; nothing changes. Fails when there is no session of exactly this "
+    "the last text are left out. Nothing changes. Anybody may, unless the operator lets agents read their own alone: then "
+    "the error says how to ask, and the same call works once it is granted. Fails when there is no session of exactly this "
     "name: what an ended one showed is gone from tmux.",
     CapturePane,
     Captured,

@@ -8,9 +8,15 @@ const ACTS = {
   end_session: "end",
   kill_session: "kill",
   use_tool: "use a tool in",
+  read_output: "read the output of",
+  read_history: "read the history of",
+  read_capture: "read a transcript of",
+  wait_session: "wait for the output of",
   type_in_tmux: "type into",
+  read_tmux: "read the screen of",
   kill_tmux: "kill",
 };
+const READS = ["read_output", "read_history", "read_capture", "wait_session", "read_tmux"];
 const ENDS = ["end_session", "kill_session", "kill_tmux"];
 
 export const isEnd = ({ operation }) => ENDS.includes(operation);
@@ -42,6 +48,7 @@ const ADJECTIVES = { working: "working", waiting: "waiting", unknown: "living" }
 export function consequence({ operation, target, arguments: given }) {
   if (operation === "use_tool") return "The agent goes on, and does what it asked for.";
   if (operation === "kill_tmux") return "Everything in its panes ends; what is not saved there is lost.";
+  if (READS.includes(operation)) return "It is shown what is there then, secrets too; nothing changes.";
   if (!ENDS.includes(operation)) return "It is typed there as if somebody sat at it.";
   if (!target || target.state === "ended") return "There is nothing left to end.";
   const held = `It ends ${count(target.processes, "process", "processes")} and frees ${bytes(target.memory)}`;
