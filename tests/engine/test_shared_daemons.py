@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -249,6 +250,37 @@ def test_a_daemon_that_nobody_is_connected_to_is_not_spared(agency: Agency) -> N
         for tool in agency.tools(words[-1]):
             os.kill(tool.pid, signal.SIGKILL)
         other.kill()
+
+
+_POSES = """
+import os, socket, time
+if os.fork() == 0:
+    os.setsid()
+    listener, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    listener.bind("own")
+    listener.listen()
+    os.unlink("own")
+    client.bind("own")
+    client.connect("others")
+    open("posing", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+def test_one_that_poses_as_a_daemon_is_not_spared(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the words, a socket that it listens at, and by that name a connection to a server outside: that is no client."""
+    monkeypatch.chdir(agency.home)
+    with socket.socket(socket.AF_UNIX) as others:
+        others.bind("others")
+        others.listen()
+        words = ["-c", _POSES, "codex", "app-server", "--listen", "unix://", "--managed-daemon"]
+        session = agency.lit.start(sys.executable, *words, cwd=str(agency.home))["id"]
+        posing = agency.home / "posing"
+        assert wait_until(lambda: posing.exists() and posing.read_text())
+        with others.accept()[0]:
+            certificate = agency.kill(session)
+    assert int(posing.read_text()) in {one["pid"] for one in certificate["processes"]}
+    assert not certificate.get("spared")
 
 
 @pytest.mark.parametrize(
