@@ -158,6 +158,7 @@ def test_what_a_daemon_runs_for_nobody_is_found(agency: Agency, users: Process) 
     assert agency.found(tool.pid) == []
     terminal.kill()
     terminal.wait()
+    assert wait_until(lambda: agency.found(tool.pid))  # once the daemon has noticed that its client is gone
     (leak,) = agency.found(tool.pid)
     assert (leak["certainty"], leak["agent"], leak["session"]) == ("likely", "codex", conversation)
     assert f"codex's daemon {users.pid} runs it" in leak["why"][0]
@@ -177,7 +178,8 @@ def test_the_turn_is_stopped_before_the_terminal(agency: Agency, users: Process)
         assert killing.result()["guarantee"] == "best_effort"
 
 
-def test_a_daemon_killed_while_a_conversation_is_put_away(agency: Agency, users: Process) -> None:
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_daemon_killed_while_a_conversation_is_put_away(agency: Agency, users: Process, stays: bool) -> None:
     """The next one takes it back, also when the agent's own daemon is gone by then."""
     session, conversation = agency.at_work()
     (agency.home / "slow").touch()
@@ -185,14 +187,24 @@ def test_a_daemon_killed_while_a_conversation_is_put_away(agency: Agency, users:
         killing = pool.submit(agency.kill, session)
         assert wait_until(lambda: agency.is_put_away(conversation))
         agency.lit.kill(agency.lit.daemon())
-        os.kill(users.pid, signal.SIGKILL)
+        if not stays:
+            os.kill(users.pid, signal.SIGKILL)
         (agency.home / "slow").unlink()
         with suppress(LampError):
             killing.result()
     assert wait_until(lambda: agency.lit.show(session)["state"] == "ended")
     assert not agency.is_put_away(conversation)
-    assert agency.lit.show(session)["ending"]["certificate"]["guarantee"] == "best_effort"
+    certificate = agency.lit.show(session)["ending"]["certificate"]
+    assert certificate["guarantee"] == "best_effort"
+    assert ["was told to stop" in one["why"] for one in certificate.get("spared", [])] == [True] * stays
     assert agency.tools(conversation) == []
+
+
+def test_what_its_user_has_put_away_stays_so(agency: Agency, users: Process) -> None:
+    session, conversation = agency.at_work()
+    (agency.home / f"archived-{conversation}").touch()
+    agency.kill(session)
+    assert agency.is_put_away(conversation)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,9 @@ from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files, words_of
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
 from lamplighter.domain.manner import Manner, Way
+from lamplighter.holder import proc
 
 PROGRAM = Program(
     name="codex",
@@ -62,7 +63,7 @@ def named(where: Where) -> Seen | None:
     """What its process has open goes before all, when that is one of this folder's alone. What it starts comes after it, and may
     be another of its kind; a daemon that it started serves others too, and says nothing of it."""
     for pid in where.pids:
-        if TRACES.is_daemon(words_of(pid)):
+        if TRACES.is_daemon(proc.words_of(pid, 8192)):
             continue
         held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
         own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]

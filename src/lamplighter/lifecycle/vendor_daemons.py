@@ -104,12 +104,15 @@ class VendorDaemons:
         commands = sharing.stop(conversation)
         if program is None or not commands:
             return False
+        await self._take_back(session)  # what a daemon before us has begun: an agent refuses to do it twice
         place = servers[0].place
         undo = [list(words) for words in sharing.undo(conversation)]
         noted = {"program": program, "place": dict(place), "undo": undo}
         pids = [one.stat.pid for one in servers]
         await self._note(session.id, noted, pids=pids, conversation=conversation, told=[list(one) for one in commands])
         done = [await _run([*program, *words], session, place) for words in commands]
+        if False in done:  # refused: then nothing is to be taken back, and what others have put away stays so
+            await self._note(session.id, {**noted, "undo": []})
         await self._take_back(session)
         return all(done)
 
@@ -181,7 +184,8 @@ def _gone(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "signal": None, "seconds": 0.0, "why": "ended by its agent's own daemon"}
 
 
-async def _run(command: list[str], session: Session, place: Mapping[str, str]) -> bool:
+async def _run(command: list[str], session: Session, place: Mapping[str, str]) -> bool | None:
+    """Whether it says that it did it; None when nobody can tell."""
     # Marked as the session's: what the program does is never done in the operator's name.
     environment = {"PATH": os.environ.get("PATH", os.defpath), **place, MARK: session.id}
     try:
@@ -201,7 +205,7 @@ async def _run(command: list[str], session: Session, place: Mapping[str, str]) -
         return await asyncio.wait_for(running.wait(), _COMMAND_SECONDS) == 0
     except TimeoutError:
         log.warning("%s: %s did not come to an end", session.id, " ".join(command)[:200])
-        return False
+        return None
     finally:
         if running.returncode is None:
             with suppress(ProcessLookupError):

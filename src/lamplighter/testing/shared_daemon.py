@@ -4,8 +4,9 @@ standard library alone, as it is run as a program called codex.
 `app-server --managed-daemon --listen`: the daemon, which runs tools for its clients, each in a session of its own, outside every
 client's tree. `resume ID`: a terminal, which starts the daemon when there is none, has it run a tool for that conversation,
 and then stays connected to it; it leaves by itself once there is a file `leave-ID`. `archive ID`: has the daemon end what it runs
-for the conversation, which is put away from then on; `unarchive ID` takes it back, also without the daemon. A file `deaf` beside
-the socket makes either refuse, and while there is a file `slow` the one who has put something away does not come to an end.
+for the conversation, which is put away from then on; `unarchive ID` takes it back, also without the daemon; neither can be done
+twice. A file `deaf` beside the socket makes either refuse, and while there is a file `slow` whoever has put something away does
+not come to an end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 
 HOME = os.environ.get("CODEX_HOME", "")
@@ -90,15 +90,13 @@ def sit(conversation: str) -> None:
 
 def put_away(conversation: str) -> None:
     ask("archive", conversation).close()
-    with open(f"{HOME}/archived-{conversation}", "w"):
-        pass
+    open(f"{HOME}/archived-{conversation}", "x").close()
     while os.path.exists(f"{HOME}/slow"):
         time.sleep(0.02)
 
 
 def take_back(conversation: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(f"{HOME}/archived-{conversation}")
+    os.unlink(f"{HOME}/archived-{conversation}")
 
 
 def main(words: list[str]) -> int:
