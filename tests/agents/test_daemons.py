@@ -165,6 +165,7 @@ def claude(stage: Callable[..., Stage], lit: Engine, request: pytest.FixtureRequ
         yield made
     finally:
         asked(made, "daemon", "stop", "--any")
+        assert wait_until(lambda: not touched(made.mark), PATIENCE)  # its last hosts go some seconds later
 
 
 def asked(stage: Stage, *words: str) -> str:
