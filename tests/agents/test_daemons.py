@@ -5,10 +5,12 @@ What lives is found in /proc, by the home folder that all of it carries.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
 import signal
+import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
@@ -152,3 +154,45 @@ def test_a_conversation_in_the_users_daemon_is_stopped_there(codex: Stage, lit: 
         assert alive(daemon.pid, daemon.start_ticks)
         resumed = codex.terminal(resume=lit.show(session)["conversation"]["id"])
         assert codex.shows(resumed, "leave things"), codex.told(resumed)
+
+
+@pytest.fixture
+def claude(stage: Callable[..., Stage], lit: Engine, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    if "claude" not in request.node.name:
+        pytest.skip("only Claude Code has jobs in its daemon")
+    made = stage(lit)
+    try:
+        yield made
+    finally:
+        asked(made, "daemon", "stop", "--any")
+        assert wait_until(lambda: not touched(made.mark), PATIENCE)  # its last hosts go some seconds later
+
+
+def asked(stage: Stage, *words: str) -> str:
+    """What the agent's own program prints."""
+    return subprocess.run(
+        [*stage.agent.program(), *words],
+        cwd=stage.agent.project,
+        env=stage.agent.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+
+
+def test_a_job_in_the_daemon_is_stopped_there(claude: Stage, lit: Engine) -> None:
+    """A worker that is killed is started anew by its daemon, and runs its command again; one that was stopped is not."""
+    claude.model.script = [[*claude.jobs(), Hang(Gate()), Say("never said")]]
+    asked(claude, "--bg", "leave things")
+    wanted = claude.expected() - {"server"}
+    assert wait_until(lambda: claude.roles() >= wanted, PATIENCE), claude.roles()
+    (job,) = json.loads(asked(claude, "agents", "--json"))
+    session = lit.call("adopt_session", target=str(job["pid"]))["id"]
+    assert wait_until(lambda: (lit.show(session)["conversation"] or {}).get("id") == job["sessionId"], PATIENCE)
+    certificate = lit.call("kill_session", session=session, grace="1s", force=True)["certificate"]
+    assert jobs(claude) == []
+    assert "was told to stop this conversation" in certificate["spared"][0]["why"]
+    (ended,) = json.loads(asked(claude, "agents", "--json", "--all"))
+    assert (ended["id"], ended["state"], ended.get("pid")) == (job["id"], "stopped", None)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from lamplighter.errors import LampError
+from lamplighter.holder import proc
 from lamplighter.testing import shared_daemon
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.processes import Process, touched, wait_until
@@ -65,6 +69,15 @@ class Agency:
         file = self.home / "asked"
         return file.read_text().splitlines() if file.exists() else []
 
+    def is_put_away(self, conversation: str) -> bool:
+        return (self.home / f"archived-{conversation}").exists()
+
+    def leave(self, session: str, conversation: str) -> dict[str, Any]:
+        """The agent exits by itself; its certificate."""
+        (self.home / f"leave-{conversation}").touch()
+        assert wait_until(lambda: self.lit.show(session)["state"] == "ended")
+        return self.lit.show(session)["ending"]["certificate"]
+
     def kill(self, session: str) -> dict[str, Any]:
         return self.lit.call("kill_session", session=session, grace="1s", force=True)["certificate"]
 
@@ -109,7 +122,9 @@ def test_a_conversation_in_the_users_daemon(agency: Agency, users: Process) -> N
     other, others = agency.at_work()
     session, conversation = agency.at_work()
     certificate = agency.kill(session)
-    assert agency.asked() == [f"archive {conversation}", f"unarchive {conversation}"]
+    first = [f"archive {conversation}", f"unarchive {conversation}"]
+    assert agency.asked() == [*first, *first]  # before anything is signalled, and once more where the end is recorded
+    assert not agency.is_put_away(conversation)
     assert (agency.tools(conversation), certificate["survivors"]) == ([], [])
     assert certificate["guarantee"] == "best_effort"
     (spared,) = certificate["spared"]
@@ -143,14 +158,62 @@ def test_what_a_daemon_runs_for_nobody_is_found(agency: Agency, users: Process) 
     assert agency.found(tool.pid) == []
     terminal.kill()
     terminal.wait()
+    assert wait_until(lambda: agency.found(tool.pid))  # once the daemon has noticed that its client is gone
     (leak,) = agency.found(tool.pid)
     assert (leak["certainty"], leak["agent"], leak["session"]) == ("likely", "codex", conversation)
     assert f"codex's daemon {users.pid} runs it" in leak["why"][0]
     os.kill(tool.pid, signal.SIGKILL)
 
 
-def test_one_with_settings_of_its_own_has_no_part_in_it(agency: Agency, users: Process) -> None:
-    session = agency.start("-c", "a=b")
+def test_the_turn_is_stopped_before_the_terminal(agency: Agency, users: Process) -> None:
+    """While the daemon is being told, nothing of the session was signalled yet."""
+    session, conversation = agency.at_work()
+    main = agency.lit.show(session)["pid"]
+    (agency.home / "slow").touch()
+    with ThreadPoolExecutor() as pool:
+        killing = pool.submit(agency.kill, session)
+        assert wait_until(lambda: agency.is_put_away(conversation))
+        assert proc.start_of(main) is not None
+        (agency.home / "slow").unlink()
+        assert killing.result()["guarantee"] == "best_effort"
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_daemon_killed_while_a_conversation_is_put_away(agency: Agency, users: Process, stays: bool) -> None:
+    """The next one takes it back, also when the agent's own daemon is gone by then."""
+    session, conversation = agency.at_work()
+    (agency.home / "slow").touch()
+    with ThreadPoolExecutor() as pool:
+        killing = pool.submit(agency.kill, session)
+        assert wait_until(lambda: agency.is_put_away(conversation))
+        agency.lit.kill(agency.lit.daemon())
+        if not stays:
+            os.kill(users.pid, signal.SIGKILL)
+        (agency.home / "slow").unlink()
+        with suppress(LampError):
+            killing.result()
+    assert wait_until(lambda: agency.lit.show(session)["state"] == "ended")
+    assert not agency.is_put_away(conversation)
+    certificate = agency.lit.show(session)["ending"]["certificate"]
+    assert certificate["guarantee"] == "best_effort"
+    assert ["was told to stop" in one["why"] for one in certificate.get("spared", [])] == [True] * stays
+    assert agency.tools(conversation) == []
+
+
+def test_what_its_user_has_put_away_stays_so(agency: Agency, users: Process) -> None:
+    session, conversation = agency.at_work()
+    (agency.home / f"archived-{conversation}").touch()
+    agency.kill(session)
+    assert agency.is_put_away(conversation)
+
+
+@pytest.mark.parametrize(
+    "words", [("-c", 'projects./dev/null.trust_level="untrusted"'), ("--no-daemon",), ("exec", "it")]
+)
+def test_one_that_is_known_to_stay_apart_has_no_part_in_it(
+    agency: Agency, users: Process, words: tuple[str, ...]
+) -> None:
+    session = agency.start(*words)
     assert wait_until(lambda: agency.lit.show(session)["state"] == "ended")
     certificate = agency.lit.show(session)["ending"]["certificate"]
     assert certificate["guarantee"] in ("kernel", "tree")
@@ -169,6 +232,78 @@ def test_a_daemon_that_a_session_started_is_spared_while_it_serves_others(agency
     assert daemon.pid in {one["pid"] for one in certificate["spared"]}
     agency.kill(second)
     assert agency.tools(others) == []
+
+
+def test_a_daemon_stays_when_the_session_that_started_it_exits(agency: Agency) -> None:
+    first, own = agency.at_work()
+    _, others = agency.at_work()
+    (daemon,) = agency.daemons()
+    certificate = agency.leave(first, own)
+    assert [one.pid for one in agency.daemons()] == [daemon.pid]
+    assert (agency.tools(own), len(agency.tools(others))) == ([], 1)
+    assert certificate["guarantee"] == "best_effort"
+    assert daemon.pid in {one["pid"] for one in certificate["spared"]}
+
+
+def test_a_daemon_that_nobody_is_connected_to_is_not_spared(agency: Agency) -> None:
+    """That another terminal of its agent is there says nothing: what counts is who is connected to it."""
+    session, conversation = agency.at_work()
+    (daemon,) = agency.daemons()
+    words = [*agency.program, "resume", str(uuid.uuid4())]
+    (agency.home / "sock").rename(agency.home / "sock-of-the-first")
+    with subprocess.Popen(words, cwd=agency.home, env=agency.environment, stdout=subprocess.DEVNULL) as other:
+        assert wait_until(lambda: agency.tools(words[-1]))
+        (apart,) = [one for one in agency.daemons() if one.pid != daemon.pid]
+        certificate = agency.kill(session)
+        assert [one.pid for one in agency.daemons()] == [apart.pid]
+        assert agency.tools(conversation) == []
+        assert daemon.pid in {one["pid"] for one in certificate["processes"]}
+        os.kill(apart.pid, signal.SIGKILL)
+        for tool in agency.tools(words[-1]):
+            os.kill(tool.pid, signal.SIGKILL)
+        other.kill()
+
+
+_POSES = """
+import os, socket, time
+if os.fork() == 0:
+    os.setsid()
+    listener, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    listener.bind("own")
+    listener.listen()
+    os.unlink("own")
+    client.bind("own")
+    client.connect("others")
+    open("posing", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+def test_one_that_poses_as_a_daemon_is_not_spared(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the words, a socket that it listens at, and by that name a connection to a server outside: that is no client."""
+    monkeypatch.chdir(agency.home)
+    with socket.socket(socket.AF_UNIX) as others:
+        others.bind("others")
+        others.listen()
+        words = ["-c", _POSES, "codex", "app-server", "--listen", "unix://", "--managed-daemon"]
+        session = agency.lit.start(sys.executable, *words, cwd=str(agency.home))["id"]
+        posing = agency.home / "posing"
+        assert wait_until(lambda: posing.exists() and posing.read_text())
+        with others.accept()[0]:
+            certificate = agency.kill(session)
+    assert int(posing.read_text()) in {one["pid"] for one in certificate["processes"]}
+    assert not certificate.get("spared")
+
+
+@pytest.mark.parametrize(
+    "words", [("-c", "features.any=true"), ("-c", "features.daemon_auto_start=true"), ("-c", "a=b")]
+)
+def test_settings_that_may_leave_it_in_the_users_daemon(agency: Agency, users: Process, words: tuple[str, ...]) -> None:
+    session = agency.start(*words)
+    assert wait_until(lambda: agency.lit.show(session)["state"] == "ended")
+    certificate = agency.lit.show(session)["ending"]["certificate"]
+    assert certificate["guarantee"] == "best_effort"
+    assert [one["pid"] for one in certificate["spared"]] == [users.pid]
 
 
 def test_a_daemon_that_serves_nobody_else_goes_with_its_session(agency: Agency) -> None:

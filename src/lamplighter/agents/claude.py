@@ -37,7 +37,9 @@ from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
     name="claude",
-    names=frozenset({"claude", "claude-code"}),
+    names=frozenset(
+        {"claude", "claude bg-spare", "claude-code"}
+    ),  # the second: what its daemon's workers call themselves
     packages=("@anthropic-ai/claude-code",),
     marks=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),
     inherited=(

@@ -30,8 +30,9 @@ from lamplighter.agents.signs import Box, Dialog, Signs, from_line
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files, words_of
+from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
 from lamplighter.domain.manner import Manner, Way
+from lamplighter.holder import proc
 
 PROGRAM = Program(
     name="codex",
@@ -62,7 +63,7 @@ def named(where: Where) -> Seen | None:
     """What its process has open goes before all, when that is one of this folder's alone. What it starts comes after it, and may
     be another of its kind; a daemon that it started serves others too, and says nothing of it."""
     for pid in where.pids:
-        if TRACES.is_daemon(words_of(pid)):
+        if TRACES.is_daemon(proc.words_of(pid, 8192)):
             continue
         held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
         own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]
@@ -288,9 +289,9 @@ STARTING = Manner(
         needs_prompt=True,
     ),
     model=("--model", "{model}"),
-    # With a setting of its own on the command line it never uses the daemon that all others share, running or not; one that
-    # means nothing, and that every version takes. features.daemon_auto_start=false makes it ask when that daemon runs, and
-    # --no-daemon is an error in versions that do not know it.
+    # With a setting of its own on the command line it does not use the daemon that all others share, running or not (seen with
+    # 0.166.0); this one means nothing. features.daemon_auto_start=false makes it ask when that daemon runs, and --no-daemon
+    # is an error in versions that do not know it.
     apart=("-c", 'projects./dev/null.trust_level="untrusted"'),
 )
 
@@ -325,22 +326,36 @@ def _is_server(words: Sequence[str]) -> bool:
     return "--managed-daemon" in words and "--listen" in words
 
 
-def _is_updater(words: Sequence[str]) -> bool:
-    return "pid-update-loop" in words
+_ALONE = frozenset({"exec", "e", "app-server", "mcp-server", "archive", "unarchive"})
+_KEEPS_APART = ("projects.", "model_reasoning_effort=")
 
 
 def _may_use(words: Sequence[str]) -> bool:
-    """One with settings of its own never does, nor one that does a task and leaves."""
-    own = {"-c", "--config", "--no-daemon", "exec", "e", "app-server", "mcp-server", "archive", "unarchive"}
-    return not own & {*words[1:]} and not any(word.startswith(("--config=", "-c")) for word in words[1:])
+    """Unless it is known to stay apart, as it was seen to with 0.166.0: told so, given a setting of a kind that was tried (one of
+    its features is none of those), or doing a task and leaving."""
+    given = words[PROGRAM.length(words) :]
+    options = given[: given.index("--")] if "--" in given else given
+    apart = "--no-daemon" in options or any(setting.startswith(_KEEPS_APART) for setting in _settings(options))
+    return not apart and not (given and given[0] in _ALONE)
+
+
+def _settings(options: Sequence[str]) -> Iterator[str]:
+    for place, word in enumerate(options[:-1]):
+        if word in ("-c", "--config"):
+            yield options[place + 1]
+    yield from (word.removeprefix("--config=") for word in options if word.startswith("--config="))
 
 
 def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     """To interrupt a turn leaves its command running; to put the conversation away does not, and it is taken back at once."""
-    return ("archive", conversation), ("unarchive", conversation)
+    return (("archive", conversation),)
 
 
-SHARING = Sharing("codex", _is_server, _may_use, _stop_commands, _is_updater)
+def _undo_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
+    return (("unarchive", conversation),)
+
+
+SHARING = Sharing("codex", _is_server, _may_use, _stop_commands, _undo_commands)
 
 ACP = Structured(
     command=("codex-acp",),

@@ -16,24 +16,26 @@ SHARING: dict[str, str] = {
     "codex": "lamplighter.agents.codex:SHARING",
     "opencode": "lamplighter.agents.opencode:SHARING",
 }
+SERVERS: tuple[tuple[str, ...], ...] = (("--managed-daemon", "--listen"), ("daemon", "run", "--origin"))
+"""What the command lines of those have that agents start by themselves, and serve over a unix socket: Codex's and Claude's."""
 
 
-def _nothing(words: Sequence[str]) -> bool:
-    del words
-    return False
+def _nothing(conversation: str) -> tuple[tuple[str, ...], ...]:
+    del conversation
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """`is_server`: whether a command line is the daemon's; `may_use`: whether one that was started so may be served by it.
-    `stop` gives the words, behind the program, that end what a conversation runs there and leave it to be gone on with: one
-    command after the other. `also`: other processes that belong to the daemon."""
+    `stop` gives the words, behind the program, that end what a conversation runs there, one command after the other; `undo`
+    those that are needed after it, so that the conversation can be gone on with."""
 
     agent: str
     is_server: Callable[[Sequence[str]], bool]
     may_use: Callable[[Sequence[str]], bool]
     stop: Callable[[str], tuple[tuple[str, ...], ...]]
-    also: Callable[[Sequence[str]], bool] = _nothing
+    undo: Callable[[str], tuple[tuple[str, ...], ...]] = _nothing
 
 
 @lru_cache(maxsize=16)

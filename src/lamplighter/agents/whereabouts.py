@@ -119,15 +119,6 @@ def asked(documents: Iterable[dict[str, Any]], steps: Callable[[dict[str, Any]],
     return next((step.text.strip() for step in found if isinstance(step, Said) and step.role == USER and step.text), "")
 
 
-def words_of(pid: int) -> list[str]:
-    """The command line of a process; nothing when it is gone."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read(8192).decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return []
-
-
 def open_files(pid: int, beginning: str) -> list[str]:
     """The files below a folder that a process has open now."""
     found: list[str] = []

@@ -131,7 +131,6 @@ class Orders:
         return {}
 
     def _do_stop(self, _: Channel, request: dict[str, Any]) -> dict[str, Any]:
-        self.shim.tree.serving.update({(pid, start): str(why) for pid, start, why in request.get("spare", ())})
         self.shim.dying.stop(float(request["grace"]), float(request.get("hangup", 0.0)))
         return {"phase": self.shim.dying.phase}
 

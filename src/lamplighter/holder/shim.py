@@ -65,6 +65,7 @@ class Shim:
         self.unwritten: dict[str, Any] | None = None  # its end, as long as that is not on the disk
         self.recorded = False
         self.tree = tree
+        self.tree.shared = spec.get("shared", ())
         self.main = main
         self.keeper = keeper  # only when this shim took over from a lost one
         self.exit: dict[str, Any] | None = None

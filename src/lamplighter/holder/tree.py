@@ -13,10 +13,12 @@ import time
 
 from lamplighter.holder import lineage, proc
 from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.shared_servers import SERVES, may_serve, serves_outside
 from lamplighter.holder.sparing import SPARED, UNSURE, documents, find_spared, is_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 MARK = "LAMPLIGHTER_SESSION"
@@ -83,7 +85,8 @@ class Tree:
         self.infrastructure: set[int] = set()
         self.spared: dict[tuple[int, int], tuple[str, str]] = {}
         self._servers: dict[tuple[int, int], bool] = {}  # of tmux; whether it was asked in this ending whom it serves
-        self.serving: dict[tuple[int, int], str] = {}  # daemons that others use, as Lamplighter's daemon says, and why
+        self.shared: Sequence[Sequence[str]] = ()  # the words of daemons that agents share
+        self._looked_at: set[tuple[int, int]] = set()  # of those: whether others use them is asked once in an ending
         self.adopted = False
         self.roots: set[tuple[int, int]] = set()
         self.deaths: dict[tuple[int, int], Death] = {}
@@ -144,9 +147,11 @@ class Tree:
             self._servers.update(dict.fromkeys(servers, True))
             for pid, why in find_spared(found).items():
                 self.spared.setdefault(found[pid].key, (proc.command_of(pid), why))
-        for pid, stat in found.items():
-            if stat.key in self.serving:
-                self.spared.setdefault(stat.key, (proc.command_of(pid), self.serving[stat.key]))
+        for stat in [stat for stat in found.values() if stat.key not in self._looked_at]:
+            if may_serve(stat, self.shared):
+                self._looked_at.add(stat.key)
+                if serves_outside(stat.pid, found, os.getpid(), (MARK, self.session)):
+                    self.spared.setdefault(stat.key, (proc.command_of(stat.pid), SERVES))
         kept = {pid for pid, stat in found.items() if stat.key in self.spared}
         # A server's own children are told apart by their tmux session; what any other of the spared starts is spared with it.
         parents = {pid for pid in kept if found[pid].key not in self._servers}
@@ -158,8 +163,8 @@ class Tree:
 
     @property
     def unsure(self) -> bool:
-        """Whether something was spared of which nobody can tell whose it is."""
-        return any(why == UNSURE for _, why in self.spared.values())
+        """Whether something was spared that may be the session's own, or does something for it."""
+        return any(why in (UNSURE, SERVES) for _, why in self.spared.values())
 
     @property
     def apart(self) -> set[int]:
@@ -182,6 +187,7 @@ class Tree:
     def begin(self) -> None:
         self.began = time.monotonic()
         self._servers = dict.fromkeys(self._servers, False)
+        self._looked_at.clear()
 
     def signal(self, number: int, members: dict[int, proc.Stat]) -> None:
         """Signal each, and note for each what it took."""

@@ -33,7 +33,19 @@ from lamplighter.store.database import Database
 log = logging.getLogger(__name__)
 # Steps towards an end: they are never refused for want of room, as what is to end may be what fills the disk.
 _ENDINGS = frozenset(
-    {"end", "kill", "asked", "ended", "exited", "holder lost", "keeper lost", "warning", "warning withdrawn", "down"}
+    {
+        "end",
+        "kill",
+        "asked",
+        "ended",
+        "exited",
+        "holder lost",
+        "keeper lost",
+        "warning",
+        "warning withdrawn",
+        "down",
+        "shared daemon",
+    }
 )
 _FAR_AHEAD = 5 * 366 * 86400.0  # an id of then came from elsewhere, or from a clock that was very wrong
 

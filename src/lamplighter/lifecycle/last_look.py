@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from lamplighter.agents.sharing import SERVERS
 from lamplighter.domain.ending import Certificate, Guarantee
 from lamplighter.domain.session import Session
 from lamplighter.holder import proc
@@ -195,6 +196,7 @@ class Remains(Tree):
         self.adopted = True
         self.roots = set(roots)
         self.infrastructure = ours
+        self.shared = SERVERS
 
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
         del stat

@@ -45,7 +45,7 @@ class Undertaker:
         self.panes = panes
         self.farewell = farewell
         self.last_look = last_look
-        self.vendor_daemons = VendorDaemons(fleet)
+        self.vendor_daemons = VendorDaemons(fleet, tasks)
         self.cgroup_base: str | None = None
         self.leaving: Leaving | None = None
         self.end_traced: Callable[[Lamp], Awaitable[None]] | None = None
@@ -150,6 +150,7 @@ class Undertaker:
         if lamp is None:
             return
         if lamp.session.traced and self.end_traced is not None:
+            await self.vendor_daemons.stop_first(lamp.session)
             await self.end_traced(lamp)
             self._carrying.pop(session, None)
             return
@@ -210,10 +211,11 @@ class Undertaker:
 
     async def _stop(self, lamp: Lamp, intent: Intent) -> bool:
         """Tell the shim; False when it could not be told. One that is older than `hangup` begins with TERM."""
-        assert lamp.line is not None
+        if lamp.phase in ("running", "leftovers"):
+            await self.vendor_daemons.stop_first(lamp.session)
+        if lamp.line is None:
+            return False
         first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
-        if spare := await self.vendor_daemons.serving_others(lamp.session):
-            first["spare"] = spare
         try:
             await lamp.line.ask("stop", grace=intent.grace, **first)
         except (LampError, RefusedError):

@@ -24,14 +24,19 @@ from lamplighter.agents.traces import traces_of
 from lamplighter.domain.ending import Certificate, Guarantee
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Session
+from lamplighter.errors import UnavailableError
 from lamplighter.holder import proc
+from lamplighter.holder.shared_servers import serves_outside
 from lamplighter.holder.tree import MARK
 from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.tasks import Tasks
 
 log = logging.getLogger(__name__)
 _COMMAND_SECONDS = 30.0
 _GONE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
+_FIRST_SECONDS = 10.0
+_FACT = "shared_daemon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,60 +49,118 @@ class Server:
 
 
 class VendorDaemons:
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, tasks: Tasks) -> None:
         self.fleet = fleet
+        self.tasks = tasks
+        self._stopping: dict[str, asyncio.Task[None]] = {}
+
+    async def stop_first(self, session: Session) -> None:
+        """Before anything of the session is signalled: its terminal may be what keeps the turn in order. A daemon that does not
+        answer holds an end up for a while only; what it was told goes on, and is waited for where the end is recorded."""
+        if sharing_of(session.agent) is None:
+            return
+        if session.id not in self._stopping:
+            self._stopping[session.id] = self.tasks.begin(self._stop_first(session), f"shared daemon of {session.id}")
+        await asyncio.wait({self._stopping[session.id]}, timeout=_FIRST_SECONDS)
+
+    async def _stop_first(self, session: Session) -> None:
+        sharing, conversation = _sharing(session), session.conversation.get("id")
+        if sharing is None or not conversation:
+            return
+        servers = await asyncio.to_thread(_servers, sharing, session)
+        staying = [one for one in servers if await asyncio.to_thread(_stays, one, session)]
+        if staying:
+            await self._stop(session, sharing, staying, str(conversation))
 
     async def settle(self, session: Session, certificate: Certificate) -> Certificate:
         """The certificate, once what its conversation runs in a shared daemon was stopped; as it is when there is no such."""
-        sharing = sharing_of(session.agent)
-        if sharing is None or session.boot != proc.boot_id() or not sharing.may_use(session.command):
-            return certificate
-        servers = await asyncio.to_thread(_servers, sharing, session)
-        if not servers:
-            return certificate
+        first = self._stopping.pop(session.id, None)
+        if first is not None:
+            await asyncio.wait({first})
+        sharing = _sharing(session)
+        servers = await asyncio.to_thread(_servers, sharing, session) if sharing else []
+        if sharing is None or not servers:
+            await self._take_back(session)
+            if sharing is None or self._noted(session.id) is None:
+                return certificate
         conversation = session.conversation.get("id")
-        await self.fleet.note_if_possible(
-            session.id, DAEMON, "shared daemon", pids=[one.stat.pid for one in servers], conversation=conversation
-        )
-        stopped = bool(conversation) and await self._stopped(session, sharing, servers[0], str(conversation))
+        stopped = bool(conversation) and await self._stop(session, sharing, servers, str(conversation))
         ended, left = await asyncio.to_thread(_end_marked, session, certificate)
-        why = _why(session.agent, conversation, stopped)
-        spared = [
-            {
-                "pid": one.stat.pid,
-                "start_ticks": one.stat.start,
-                "command": proc.command_of(one.stat.pid),
-                "why": why,
-            }
-            for one in servers
-        ]
+        told = _named(servers, _why(session, stopped, back=not self._is_put_away(session.id)))
+        known = {(entry["pid"], entry["start_ticks"]) for entry in [*told, *ended, *left]}
+        spared = [entry for entry in certificate.spared if (entry["pid"], entry["start_ticks"]) not in known]
         return replace(
             certificate,
             guarantee=Guarantee.BEST_EFFORT,
-            processes=[*certificate.processes, *ended],
+            processes=[*certificate.processes, *ended, *(_gone(one) for one in spared if not _is_there(one))],
             survivors=[*certificate.survivors, *left],
-            spared=[*certificate.spared, *spared],
+            spared=[*(one for one in spared if _is_there(one)), *told],
         )
 
-    async def serving_others(self, session: Session) -> list[tuple[int, int, str]]:
-        """The daemons that were started inside this session and have others to serve: not to be ended with it."""
-        sharing = sharing_of(session.agent)
-        if sharing is None or session.shim is None or not sharing.may_use(session.command):
-            return []
-        return await asyncio.to_thread(_serving_others, sharing, session, session.shim.pid)
-
-    async def _stopped(self, session: Session, sharing: Sharing, server: Server, conversation: str) -> bool:
-        """Whether the agent's own program said that it did it. All of its commands are run: the last may take the first back."""
-        program = await asyncio.to_thread(_program, session, server)
+    async def _stop(self, session: Session, sharing: Sharing, servers: list[Server], conversation: str) -> bool:
+        """Whether the agent's own program said that it did it. What takes it back is written down before: a crash in between
+        must not leave a conversation that cannot be gone on with."""
+        program = await asyncio.to_thread(_program, session, servers[0]) if servers else None
         commands = sharing.stop(conversation)
         if program is None or not commands:
             return False
-        done = [await _run([*program, *words], session, server) for words in commands]
+        await self._take_back(session)  # what a daemon before us has begun: an agent refuses to do it twice
+        place = servers[0].place
+        undo = [list(words) for words in sharing.undo(conversation)]
+        noted = {"program": program, "place": dict(place), "undo": undo}
+        pids = [one.stat.pid for one in servers]
+        await self._note(session.id, noted, pids=pids, conversation=conversation, told=[list(one) for one in commands])
+        done = [await _run([*program, *words], session, place) for words in commands]
+        if False in done:  # refused: then nothing is to be taken back, and what others have put away stays so
+            await self._note(session.id, {**noted, "undo": []})
+        await self._take_back(session)
         return all(done)
 
+    async def _take_back(self, session: Session) -> None:
+        """What has to be done after a stop, if that is still to be done."""
+        noted = self._noted(session.id) or {}
+        commands: list[list[str]] = noted.get("undo", [])
+        done = [await _run([*noted["program"], *words], session, noted["place"]) for words in commands]
+        if commands and all(done):
+            await self._note(session.id, {**noted, "undo": []}, told=commands)
+        elif commands:
+            log.error(
+                "%s: %s failed: its conversation may be put away", session.id, " and ".join(map(" ".join, commands))
+            )
 
-def _why(agent: str, conversation: Any, stopped: bool) -> str:
-    shared = f"{agent}'s own daemon, which serves others too"
+    def _noted(self, session: str) -> dict[str, Any] | None:
+        lamp = self.fleet.lamps.get(session)
+        return lamp.session.facts.get(_FACT) if lamp else None
+
+    def _is_put_away(self, session: str) -> bool:
+        return bool((self._noted(session) or {}).get("undo"))
+
+    async def _note(self, session: str, noted: Mapping[str, Any], **detail: Any) -> None:
+        """An end never waits for the store: what cannot be written down is done all the same."""
+
+        def become(before: Session) -> Session:
+            return replace(before, facts={**before.facts, _FACT: dict(noted)})
+
+        try:
+            await self.fleet.change(session, DAEMON, "shared daemon", become, **detail)
+        except UnavailableError as error:
+            log.error("%s: what its agent's daemon is told is not written down: %s", session, error)
+
+
+def _sharing(session: Session) -> Sharing | None:
+    """None for one that has no part in a daemon of its agent."""
+    sharing = sharing_of(session.agent)
+    if sharing is None or session.boot != proc.boot_id() or not sharing.may_use(session.command):
+        return None
+    return sharing
+
+
+def _why(session: Session, stopped: bool, *, back: bool) -> str:
+    shared, conversation = f"{session.agent}'s own daemon, which may serve others too", session.conversation.get("id")
+    if stopped and not back:
+        return (
+            f"{shared}: it was told to stop this conversation, which is put away there now and could not be taken back"
+        )
     if stopped:
         return f"{shared}: it was told to stop this conversation; what that has left elsewhere is not known"
     if conversation:
@@ -105,9 +168,26 @@ def _why(agent: str, conversation: Any, stopped: bool) -> str:
     return f"{shared}: which of its conversations was this session's is not known, and it may go on there"
 
 
-async def _run(command: list[str], session: Session, server: Server) -> bool:
+def _named(servers: list[Server], why: str) -> list[dict[str, Any]]:
+    return [
+        {"pid": one.stat.pid, "start_ticks": one.stat.start, "command": proc.command_of(one.stat.pid), "why": why}
+        for one in servers
+    ]
+
+
+def _is_there(entry: Mapping[str, Any]) -> bool:
+    return proc.is_alive(entry["pid"], entry["start_ticks"])
+
+
+def _gone(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What was spared with a daemon, and has been ended by it since."""
+    return {**entry, "signal": None, "seconds": 0.0, "why": "ended by its agent's own daemon"}
+
+
+async def _run(command: list[str], session: Session, place: Mapping[str, str]) -> bool | None:
+    """Whether it says that it did it; None when nobody can tell."""
     # Marked as the session's: what the program does is never done in the operator's name.
-    environment = {"PATH": os.environ.get("PATH", os.defpath), **server.place, MARK: session.id}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), **place, MARK: session.id}
     try:
         running = await asyncio.create_subprocess_exec(
             *command,
@@ -125,7 +205,7 @@ async def _run(command: list[str], session: Session, server: Server) -> bool:
         return await asyncio.wait_for(running.wait(), _COMMAND_SECONDS) == 0
     except TimeoutError:
         log.warning("%s: %s did not come to an end", session.id, " ".join(command)[:200])
-        return False
+        return None
     finally:
         if running.returncode is None:
             with suppress(ProcessLookupError):
@@ -153,25 +233,11 @@ def _servers(sharing: Sharing, session: Session) -> list[Server]:
     return found
 
 
-def _serving_others(sharing: Sharing, session: Session, shim: int) -> list[tuple[int, int, str]]:
-    """Those below the shim, while one of their kind that is not below it may use them."""
-    names, home = ("HOME", *traces_of(sharing.agent).variables), os.path.expanduser("~")
-    inside: list[tuple[int, int, str]] = []
-    users: list[int] = []
-    places = {_place(one.place, names, home) for one in _servers(sharing, session)}
-    for pid, stat in proc.scan().items() if places else ():
-        words = proc.words_of(pid, 8192) if stat.state not in "ZX" else []
-        program = recognise(words)
-        if program is None or program.name != sharing.agent or not _is_mine(pid):
-            continue
-        if _place(proc.variables_of(pid, names), names, home) not in places:
-            continue
-        below = any(one.pid == shim for one in proc.ancestors(pid))
-        if sharing.is_server(words) or sharing.also(words):
-            inside += [(pid, stat.start, f"{sharing.agent}'s own daemon, which serves others too")] if below else []
-        elif not below and sharing.may_use(words):
-            users.append(pid)
-    return inside if users else []
+def _stays(server: Server, session: Session) -> bool:
+    """Whether it outlives the session: it is not below its shim, or a process outside is connected to it."""
+    shim = session.shim.pid if session.shim else 0
+    below = any(one.pid == shim for one in proc.ancestors(server.stat.pid))
+    return not below or serves_outside(server.stat.pid, (), shim, (MARK, session.id))
 
 
 def _place(said: Mapping[str, str], names: Iterable[str], home: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from lamplighter.agents import recognise
+from lamplighter.agents.sharing import SERVERS
 from lamplighter.drivers.tmux_server import Pane
 from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK, Tree
@@ -111,6 +112,7 @@ class TracedTree(Tree):
     ) -> None:
         super().__init__(trail.session, None)
         self.adopted = True
+        self.shared = SERVERS
         self.trail = trail
         self.ours = ours
         self._marks = trail.marks - set(shared)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamplighter.agents.sharing import SERVERS
 from lamplighter.domain.session import Session
 from lamplighter.lifecycle.fleet import Fleet
 
@@ -21,6 +22,7 @@ def holding_spec(fleet: Fleet, session: Session) -> dict[str, Any]:
         "rows": 0,
         "cols": 0,
         "keep_children": session.keep_children,
+        "shared": SERVERS,
         "bound": session.bound,
         "cgroup": settings.cgroup != "off",
         "max_memory": session.limits.memory,
