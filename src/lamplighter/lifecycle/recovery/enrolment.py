@@ -25,7 +25,7 @@ from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.recovery.cards import has_card, keep_card, read_card
-from lamplighter.lifecycle.recovery.marks import find_marked
+from lamplighter.lifecycle.recovery.marks import Marked, find_marked
 from lamplighter.line import RefusedError
 from lamplighter.store import events, losses, sessions
 from lamplighter.store.losses import Loss
@@ -55,7 +55,7 @@ class Enrolment:
             await self._enrol(missing, marked)
         await asyncio.to_thread(self._complete_cards)
 
-    async def _marked(self) -> dict[str, list[proc.Stat]]:
+    async def _marked(self) -> dict[str, Marked]:
         found = await asyncio.to_thread(find_marked, self.fleet.settings.home)
         known = await self.fleet.store.read(lambda db: sessions.known(db, list(found)))
         return {one: found[one] for one in found.keys() - known if self._is_id(one)}
@@ -78,7 +78,7 @@ class Enrolment:
 
         await self.fleet.store.write(write, must=True)
 
-    async def _enrol(self, held: dict[str, dict[str, Any]], marked: dict[str, list[proc.Stat]]) -> None:
+    async def _enrol(self, held: dict[str, dict[str, Any]], marked: dict[str, Marked]) -> None:
         folders = await asyncio.to_thread(self._folders)
         known = await self.fleet.store.read(lambda db: sessions.known(db, folders))
         found = await asyncio.to_thread(self._find, held, [one for one in folders if one not in known])
@@ -137,13 +137,15 @@ class Enrolment:
                 found[session] = self._by_process(session, birth["shim"], birth["main"])
         return list(found.values())
 
-    def _by_mark(self, session: str, processes: list[proc.Stat]) -> Session:
-        """One that nobody holds any more, nor can: it goes on, known by its processes alone, until somebody ends it."""
+    def _by_mark(self, session: str, marked: Marked) -> Session:
+        """One that nobody holds any more, nor can, goes on, known by its processes alone, until somebody ends it."""
         os.makedirs(self.fleet.folder(session), mode=0o700, exist_ok=True)
-        first = processes[0]
-        found = self._by_process(session, [], list(first.key))
-        facts = {**found.facts, "adopted": True, "processes": [list(stat.key) for stat in processes]}
-        return replace(found, driver=Driver.REGISTERED, shim=None, keep_children=True, facts=facts)
+        main, shim = list(marked.main.key), marked.shim
+        if shim is not None:
+            return self._by_process(session, list(shim.key), main)
+        found = self._by_process(session, [], main)
+        facts = {**found.facts, "adopted": True, "processes": [list(stat.key) for stat in marked.processes]}
+        return replace(found, driver=Driver.REGISTERED, keep_children=True, facts=facts)
 
     def _by_process(self, session: str, shim: list[int], main: list[int] | None = None) -> Session:
         """One without a card: what its command's process says of it. The shim's greeting says the rest."""
