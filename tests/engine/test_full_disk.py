@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import Code, LampError
+from lamplighter.holder.files import ROOM
 from lamplighter.testing.disk import fill, make_room, small_disk
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import alive, wait_until
+from lamplighter.testing.escapees import BOMB_SIZE
+from lamplighter.testing.processes import alive, marked, none_left, wait_until
 
 
 @pytest.fixture
@@ -128,6 +131,26 @@ def test_the_command_line_says_that_it_ended(small: Engine) -> None:
     said = small.cli("kill", session, "--force", "--grace", "0s")
     assert said.returncode == 0, said.stderr
     make_room(small)
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["daemon stays", "daemon lost"])
+def test_a_certificate_larger_than_what_is_reserved_for_it(small: Engine, mark: str, lost: bool) -> None:
+    """Three hundred processes: the shim cannot write its last file, and says it to the daemon, which keeps it."""
+    session = small.escapees("bomb", mark=mark)["id"]
+    assert wait_until(lambda: len(marked(mark)) >= BOMB_SIZE)
+    shim = small.shim(session)
+    fill(small)
+    ended = small.call("kill_session", session=session, force=True, grace="0s")
+    assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+    assert len(json.dumps(ended["certificate"])) > ROOM
+    assert none_left(mark)
+    assert wait_until(lambda: not alive(*shim)), "its shim waits for room"
+    if lost:
+        small.kill(small.daemon())
+    assert small.show(session)["state"] == "ended"
+    make_room(small)
+    assert wait_until(lambda: kept(small, session))
+    assert small.show(session)["ending"]["certificate"] == ended["certificate"]
 
 
 @pytest.mark.parametrize("stopped", [True, False])

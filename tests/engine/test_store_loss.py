@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,10 @@ from lamplighter.domain.call_key import new_key
 from lamplighter.errors import Code, LampError
 from lamplighter.lifecycle.recovery.cards import CARD, forget_words
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.fixtures import EVERY_STEP
+from lamplighter.testing.losing import delete, garble, kill, restart, snapshots, stop, store
+from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import alive, wait_until
-
-_SUFFIXES = ("", "-wal", "-shm")
-
-
-def store(lit: Engine, suffix: str = "") -> Path:
-    return Path(f"{lit.home.database}{suffix}")
 
 
 def started(lit: Engine, name: str = "worker") -> tuple[str, tuple[int, int]]:
@@ -48,12 +44,6 @@ def remembered(lit: Engine) -> list[str]:
 
 def findings(lit: Engine) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in lit.call("check_host")["checks"]}
-
-
-def stop(lit: Engine) -> None:
-    """As a machine does that has no time: the daemon is gone at once, and stays away until somebody asks."""
-    lit.call("stop_daemon")
-    assert wait_until(lambda: not alive(*lit.daemon()))
 
 
 def check_everything_ends(lit: Engine, session: str, main: tuple[int, int]) -> None:
@@ -90,7 +80,7 @@ WHILE_RUNNING = {
     "wal deleted": _delete("-wal"),
     "shm deleted": _delete("-shm"),
     "db deleted": _delete(""),
-    "all deleted": _delete(*_SUFFIXES),
+    "all deleted": delete,
     "replaced": _replace,
 }
 
@@ -114,7 +104,7 @@ def test_files_that_go_while_the_daemon_runs_lose_nothing(lit: Engine, what: str
 def test_a_store_that_goes_while_nobody_asks_is_made_again(lit: Engine) -> None:
     """Noticed without a write: the files may go for good with the daemon, which can be lost at any moment."""
     remember(lit, "before it went")
-    _delete(*_SUFFIXES)(lit)
+    delete(lit)
     assert wait_until(lambda: store(lit).exists() and store(lit).stat().st_size > 0)
     lit.kill(lit.daemon())
     assert remembered(lit) == ["before it went"]
@@ -132,10 +122,6 @@ def _overwrite(lit: Engine) -> None:
     store(lit, "-wal").unlink(missing_ok=True)
     with open(store(lit), "r+b") as file:
         file.write(b"this is no database at all " * (size // 27))
-
-
-def _garbage_header(lit: Engine) -> None:
-    store(lit).write_bytes(os.urandom(8192))
 
 
 def _corrupt_page(lit: Engine) -> None:
@@ -160,13 +146,23 @@ def _everything(lit: Engine) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+def _with_sockets(act: Callable[[Engine], None]) -> Callable[[Engine], None]:
+    def both(lit: Engine) -> None:
+        act(lit)
+        shutil.rmtree(lit.home.run)
+
+    return both
+
+
 WHILE_DOWN = {
-    "deleted": _delete(*_SUFFIXES),
+    "deleted": delete,
     "emptied": _truncate,
-    "garbage": _garbage_header,
+    "garbage": garble,
     "corrupt": _corrupt_page,
     "only the wal is left": _only_wal,
     "everything deleted": _everything,
+    "everything and the sockets": _with_sockets(_everything),
+    "deleted with the sockets": _with_sockets(delete),
 }
 
 
@@ -174,15 +170,9 @@ WHILE_DOWN = {
 @pytest.mark.parametrize("what", WHILE_DOWN)
 def test_a_store_lost_while_the_daemon_is_down(lit: Engine, what: str, how: str) -> None:
     session, main = started(lit)
-    if how == "stopped":
-        stop(lit)
-        WHILE_DOWN[what](lit)
-    else:
-        # The keeper starts it again at once: hold it back while the files go.
-        stop(lit)
-        lit.call("get_status")
-        stop(lit)
-        WHILE_DOWN[what](lit)
+    (stop if how == "stopped" else kill)(lit)
+    assert store(lit, "-wal").exists() is (how == "killed")
+    WHILE_DOWN[what](lit)
     assert alive_ids(lit) == [session]
     assert lit.show(session)["name"] == "worker"
     assert lit.show(session)["command"][:2] == ["sleep", "300"]
@@ -240,18 +230,6 @@ def test_a_read_only_state_folder(lit: Engine) -> None:
 # -- what is restored
 
 
-def snapshots(lit: Engine) -> list[Path]:
-    return sorted((lit.folder / "snapshots").glob("*.db"))
-
-
-def restart(lit: Engine) -> None:
-    """A daemon makes a snapshot soon after its start."""
-    before = {path.name for path in snapshots(lit)}
-    stop(lit)
-    lit.call("get_status")
-    assert wait_until(lambda: {path.name for path in snapshots(lit)} - before)
-
-
 def test_a_snapshot_is_restored_over_an_unusable_file_alone(lit: Engine) -> None:
     session, main = started(lit)
     remember(lit, "in the snapshot")
@@ -263,7 +241,7 @@ def test_a_snapshot_is_restored_over_an_unusable_file_alone(lit: Engine) -> None
     remember(lit, "after the snapshot")
     other, _ = started(lit, "newer")
     stop(lit)
-    _garbage_header(lit)
+    garble(lit)
     damaged = store(lit).read_bytes()
     assert sorted(alive_ids(lit)) == sorted([session, other])
     assert lit.show(other)["name"] == "newer"
@@ -286,7 +264,7 @@ def test_a_key_of_before_the_loss_is_not_carried_out_again(lit: Engine) -> None:
     remember_with: dict[str, Any] = {"everywhere": True, "records": [{"content": "only once"}]}
     lit.call("store_records", key=key, **remember_with)
     stop(lit)
-    _delete(*_SUFFIXES)(lit)
+    delete(lit)
     with pytest.raises(LampError) as unknown:
         lit.call("store_records", key=key, **remember_with)
     assert unknown.value.code is Code.OUTCOME_UNKNOWN
@@ -303,37 +281,31 @@ def test_what_has_no_process_any_more_is_lost(lit: Engine) -> None:
     lit.call("kill_session", session=session, force=True, grace="0s")
     stop(lit)
     shutil.rmtree(lit.folder / "sessions" / session)
-    _garbage_header(lit)
+    garble(lit)
     assert alive_ids(lit) == []
     assert lit.show(session)["ending"]["how"] == "lost"
 
 
-def test_a_daemon_killed_while_it_restores_begins_again(lit: Engine) -> None:
-    session, main = started(lit)
-    remember(lit, "in the snapshot")
-    restart(lit)
-    stop(lit)
-    _garbage_header(lit)
-    before = time.monotonic()
-    for number in range(12):
-        pid = os.fork()
-        if pid == 0:  # asks for a daemon, and is gone with it
-            try:
-                os.environ.update(lit.environment)
-                lit.connect().close()
-            finally:
-                os._exit(0)
-        wait_until(lambda: alive(*lit.daemon()), 0.5)
-        wait_until(lambda number=number, before=before: time.monotonic() > before + 0.05 * number, 5)
-        if alive(*lit.daemon()):
-            os.kill(lit.daemon()[0], 9)
-        os.waitpid(pid, 0)
-        before = time.monotonic()
-    assert alive_ids(lit) == [session]
-    assert remembered(lit) == ["in the snapshot"]
-    assert findings(lit)["store"]["state"] == "bad"
-    assert len([event for event in lit.events() if event["action"] == "store lost"]) == 1
-    check_everything_ends(lit, session, main)
+@EVERY_STEP
+def test_a_daemon_killed_at_any_step_of_restoring_begins_again(mortal: Engine, every: int) -> None:
+    """And at any step of the enrolment that follows."""
+    session, main = started(mortal)
+    remember(mortal, "in the snapshot")
+    restart(mortal)
+    for death in deaths(mortal, every, least=20):
+        last = max(event["n"] for event in mortal.events())
+        stop(mortal)
+        garble(mortal)
+        damaged = store(mortal).read_bytes()
+        death.arm()
+        assert alive_ids(mortal) == [session]
+        assert remembered(mortal) == ["in the snapshot"]
+        assert findings(mortal)["store"]["state"] == "bad"
+        told = [event for event in mortal.events() if event["action"] == "store lost" and event["n"] > last]
+        assert len(told) == 1
+        kept = mortal.folder / "lost" / told[0]["detail"]["kept"] / "lamplighter.db"
+        assert kept.read_bytes() == damaged
+    check_everything_ends(mortal, session, main)
 
 
 def test_forgetting_for_good_reaches_what_is_kept_beside_the_store(lit: Engine) -> None:

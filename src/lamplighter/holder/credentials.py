@@ -55,7 +55,7 @@ def is_inside(run: str, state: str, pid: int) -> bool:
     chain = proc.ancestors(pid)
     if not chain or proc.environment_of(pid, _MARK) is not None:
         return True
-    if f"/lamplighter-{zlib.crc32(run.encode()):08x}/" in f"{own_path(pid) or ''}/":
+    if is_in_cgroup(run, pid):
         return True
     below: proc.Stat | None = None
     for stat in chain:
@@ -64,6 +64,11 @@ def is_inside(run: str, state: str, pid: int) -> bool:
             return below is None or taker(below.pid, lock_path(state, "keeper")) != stat.pid
         below = stat
     return False
+
+
+def is_in_cgroup(run: str, pid: int) -> bool:
+    """Whether it is in a cgroup of this home's sessions."""
+    return f"/lamplighter-{zlib.crc32(run.encode()):08x}/" in f"{own_path(pid) or ''}/"
 
 
 def taker(pid: int, path: str) -> int | None:

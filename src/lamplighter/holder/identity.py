@@ -18,7 +18,7 @@ from lamplighter.holder.files import write_file
 from lamplighter.holder.places import catches, listen_in, make_folder, nudge, runs
 from lamplighter.holder.wire import pack_json, peer_of
 
-OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME")
+OF_A_SESSION = ("LAMPLIGHTER_SESSION", "LAMPLIGHTER_NAME", "LAMPLIGHTER_STATE")
 _PAUSE_SECONDS = 0.01
 
 

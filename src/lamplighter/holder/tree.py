@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MARK = "LAMPLIGHTER_SESSION"
+HOME_MARK = "LAMPLIGHTER_STATE"  # which home it is of: with the shims gone nothing else says so
 _FREEZE_SECONDS = 15.0
 _STOP_SECONDS = 0.001
 _MOST_CHASES = 200

@@ -190,11 +190,11 @@ class Watch:
 
     async def _take_word(self, lamp: Lamp, document: dict[str, Any]) -> None:
         """It has ended, and its shim cannot write that down: what it says counts as much, and then it may go."""
-        line = lamp.line
+        line, lamp.line = lamp.line, None  # or the burial would close it before the shim is told
         if lamp.session.state is State.STARTING:
             await self._confirm_from_file(lamp)
         await self.undertaker.bury(lamp.session, document)
-        if line is not None and line.alive:
+        if line is not None:
             line.tell("recorded")
 
     def _on_restricted(self, lamp: Lamp, _: dict[str, Any]) -> None:

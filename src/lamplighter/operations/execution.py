@@ -30,6 +30,7 @@ _KEY_LENGTH = 200
 _RETRY_SECONDS = 60.0
 _KEPT_SECONDS = 7 * 86400.0
 _NEED_NO_ROOM = frozenset({Act.END, Act.KILL, Act.HAND_OFF, Act.DOWN})
+_HARMLESS_TWICE = frozenset({Act.END, Act.KILL, Act.DOWN})
 _CIRCUMSTANCES = (
     "environment",
     "known_as",
@@ -133,7 +134,7 @@ class Execution:
         if made is not None:
             return self.app.clock.now() - made > since
         start = proc.start_of(call.caller.pid) if call.caller.pid else None
-        if start is None or operation.act in _NEED_NO_ROOM:
+        if start is None or operation.act in _HARMLESS_TWICE:
             return False
         return since < _RETRY_SECONDS and start / os.sysconf("SC_CLK_TCK") < epoch.boottime
 

@@ -61,7 +61,7 @@ class Database:
         await self._in_thread(self._open)
         async with self._lock:
             await self._pass_on_if_possible()
-        if self.unwritable is not None:
+        if self.unwritable is not None or self._reserve.kept:
             self._wait_in_background()
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:

@@ -17,7 +17,7 @@ from lamplighter.store import events
 
 SHOWN_SECONDS = 7 * 86400.0
 _MOST = 20
-_BEGINNING = 1_767_225_600  # 2026-01-01: no host has written an event a second since
+_BEGINNING = 1_767_225_600  # 2026-01-01: no host has written an event a millisecond since
 _AHEAD = 1_000_000  # more than are written between two snapshots
 _NAME = "%Y%m%d-%H%M%S"
 
@@ -71,7 +71,9 @@ def begin_epoch(db: sqlite3.Connection, loss: Loss, boot: str) -> None:
         db.execute(f"DELETE FROM {table}")
     db.execute("INSERT OR REPLACE INTO meta VALUES ('enrolment', 'due')")
     seen = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-    last = max((seen[0] if seen else 0) + _AHEAD, int(loss.at) - _BEGINNING)
+    # By the clock, because two losses may restore the same snapshot; above it, when the clock was set back.
+    before, last = seen[0] if seen else 0, int((loss.at - _BEGINNING) * 1000)
+    last = last if last > before else before + _AHEAD
     if seen is None:
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?)", (last,))
     else:

@@ -20,7 +20,7 @@ from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import Code, UnavailableError
 from lamplighter.holder.files import read_json, write_file
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.tree import HOME_MARK, MARK
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.continuity.repository import commit_of
 from lamplighter.lifecycle.dialogue.conversations import begin, first_facts
@@ -137,7 +137,7 @@ class Intents:
     def _new_orders(self, session: Session, launch: Launch, program: str, told: Told) -> dict[str, Any]:
         """What only the command's own process needs to know, just before it becomes the command."""
         environment = launch.environment or {"PATH": USUAL_PATH}
-        ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name}
+        ours = {MARK: session.id, "LAMPLIGHTER_NAME": session.name, HOME_MARK: self.fleet.settings.home.state}
         if session.driver is Driver.TERMINAL:
             ours["TERM"] = "xterm-256color"
         if launch.legacy is not None:

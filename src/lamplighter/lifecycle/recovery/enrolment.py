@@ -1,7 +1,8 @@
 """Enrolment: what lives and is not in the store, because that was lost, becomes a session in it again.
 
 Found by what the keeper holds, by the cards and birth files in the sessions' folders, and, where a card is missing, by the
-processes themselves. How each is watched or ended from then on is `watch`'s, as for every other.
+processes themselves; where nothing else is left, by the mark that each of a session's processes bears.
+How each is watched or ended from then on is `watch`'s, as for every other.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from lamplighter.holder.files import read_json
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.recovery.cards import has_card, keep_card, read_card
+from lamplighter.lifecycle.recovery.marks import Marked, find_marked
 from lamplighter.line import RefusedError
 from lamplighter.store import events, losses, sessions
 from lamplighter.store.losses import Loss
@@ -45,11 +47,18 @@ class Enrolment:
         known = await self.fleet.store.read(lambda db: sessions.known(db, unknown))
         missing = {one: held[one] for one in unknown if one not in known}
         due = await self.fleet.store.read(losses.enrolment_is_due)
-        if missing and not due:
-            await self._lost_unseen(len(missing))
-        if missing or due:
-            await self._enrol(missing, files=True)
+        # A store in which nothing ever was may be what came after one of which not even a folder is left.
+        marked = await self._marked() if missing or due or not self.fleet.last_id else {}
+        if (missing or marked) and not due:
+            await self._lost_unseen(len(missing.keys() | marked.keys()))
+        if missing or marked or due:
+            await self._enrol(missing, marked)
         await asyncio.to_thread(self._complete_cards)
+
+    async def _marked(self) -> dict[str, Marked]:
+        found = await asyncio.to_thread(find_marked, self.fleet.settings.home)
+        known = await self.fleet.store.read(lambda db: sessions.known(db, list(found)))
+        return {one: found[one] for one in found.keys() - known if self._is_id(one)}
 
     async def _held(self) -> dict[str, dict[str, Any]]:
         try:
@@ -69,12 +78,14 @@ class Enrolment:
 
         await self.fleet.store.write(write, must=True)
 
-    async def _enrol(self, held: dict[str, dict[str, Any]], *, files: bool) -> None:
-        folders = await asyncio.to_thread(self._folders) if files else []
+    async def _enrol(self, held: dict[str, dict[str, Any]], marked: dict[str, Marked]) -> None:
+        folders = await asyncio.to_thread(self._folders)
         known = await self.fleet.store.read(lambda db: sessions.known(db, folders))
         found = await asyncio.to_thread(self._find, held, [one for one in folders if one not in known])
+        alone = marked.keys() - {session.id for session in found}
+        found += [await asyncio.to_thread(self._by_mark, session, marked[session]) for session in alone]
         named = [self._named(session) for session in sorted(found, key=lambda each: each.id)]
-        last = max([self.fleet.last_id, *folders, *held])
+        last = max([self.fleet.last_id, *folders, *held, *marked])
         now = self.fleet.clock.now()
 
         def write(db: sqlite3.Connection) -> None:
@@ -101,9 +112,11 @@ class Enrolment:
     # -- what there is on this machine
 
     def _folders(self) -> list[str]:
-        names = os.listdir(os.path.dirname(self.fleet.folder("x")))
+        return sorted(filter(self._is_id, os.listdir(os.path.dirname(self.fleet.folder("x")))))
+
+    def _is_id(self, name: str) -> bool:
         ahead = make_id(self.fleet.clock.now() + 86400.0, "")
-        return sorted(name for name in names if len(name) == ID_LENGTH and set(name) <= _LETTERS and name < ahead)
+        return len(name) == ID_LENGTH and set(name) <= _LETTERS and name < ahead
 
     def _find(self, held: dict[str, dict[str, Any]], folders: list[str]) -> list[Session]:
         found: dict[str, Session] = {}
@@ -123,6 +136,16 @@ class Enrolment:
             elif living:
                 found[session] = self._by_process(session, birth["shim"], birth["main"])
         return list(found.values())
+
+    def _by_mark(self, session: str, marked: Marked) -> Session:
+        """One that nobody holds any more, nor can, goes on, known by its processes alone, until somebody ends it."""
+        os.makedirs(self.fleet.folder(session), mode=0o700, exist_ok=True)
+        main, shim = list(marked.main.key), marked.shim
+        if shim is not None:
+            return self._by_process(session, list(shim.key), main)
+        found = self._by_process(session, [], main)
+        facts = {**found.facts, "adopted": True, "processes": [list(stat.key) for stat in marked.processes]}
+        return replace(found, driver=Driver.REGISTERED, keep_children=True, facts=facts)
 
     def _by_process(self, session: str, shim: list[int], main: list[int] | None = None) -> Session:
         """One without a card: what its command's process says of it. The shim's greeting says the rest."""
@@ -144,7 +167,7 @@ class Enrolment:
             state=State.RUNNING if main else State.STARTING,
             started_at=now if main else None,
             main=Process(*main) if main else None,
-            shim=Process(*shim) if main else None,
+            shim=Process(*shim) if main and shim else None,
             facts={"enrolled": True},
         )
 

@@ -1,4 +1,5 @@
-"""Makes a daemon die by KILL at a chosen step: before or after the n-th write to the store, message to a holder or word to tmux.
+"""Makes a daemon die by KILL at a chosen step: before or after the n-th write to the store, message to a holder or word to tmux;
+or, while it opens the store, before or after it moves, makes or removes a file.
 
 Python imports this by its name when the folder is on PYTHONPATH. The number is in the home's file `die-at`, which is taken
 away by the death, so that the next daemon lives. The daemon itself knows nothing of it.
@@ -12,7 +13,9 @@ from typing import Any
 if "lamplighter.daemon" in sys.orig_argv:
     from lamplighter.drivers.tmux_server import Server
     from lamplighter.line import Line
+    from lamplighter.store import files, losses, opening
     from lamplighter.store.database import Database
+    from lamplighter.store.opening import Opening
 
     FILE = os.path.join(os.environ["LAMPLIGHTER_HOME"], "die-at")
 
@@ -40,6 +43,38 @@ if "lamplighter.daemon" in sys.orig_argv:
 
         setattr(owner, name, around)
 
+    class Mortal:
+        """A module of which these functions are steps, as long as the store is being opened."""
+
+        opening = False
+
+        def __init__(self, module: Any, *names: str) -> None:
+            self.module = module
+            self.names = names
+
+        def __getattr__(self, name: str) -> Any:
+            original = getattr(self.module, name)
+            if name not in self.names or not Mortal.opening:
+                return original
+
+            def around(*args: Any, **kwargs: Any) -> Any:
+                step(f"before {name} {args[:1]}")
+                result = original(*args, **kwargs)
+                step(f"after {name}")
+                return result
+
+            return around
+
+    def opens(self: Any, make_room: Any, original: Any = Opening.open) -> Any:
+        Mortal.opening = True
+        try:
+            return original(self, make_room)
+        finally:
+            Mortal.opening = False
+
+    Opening.open = opens
+    files.os = Mortal(os, "rename", "makedirs", "rmdir", "fsync", "unlink")
+    opening.losses = Mortal(losses, "begin_epoch", "note")
     mortal(Database, "write")
     mortal(Line, "ask")
     mortal(Server, "run")
