@@ -45,7 +45,7 @@ def main() -> int:
 
 def _campaign(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
-    lanes, outcomes = Lanes(options.lanes), list[Outcome]()
+    lanes, outcomes = Lanes(options.lanes, plant=options.plant), list[Outcome]()
     began, interrupted = time.monotonic(), False
     scenes = plan(options.seed, options.faults, options.only, lanes.users)
     if options.scene is not None:
@@ -83,6 +83,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--scene", metavar="KIND-N", help="one scene alone, as a violation names it")
     parser.add_argument(
         "--lanes", type=int, default=min(2, os.cpu_count() or 1), help="scenes at a time; 2 unless told"
+    )
+    parser.add_argument(
+        "--plant", action="store_true", help="end a healthy session by hand in each scene, to see that it is found"
     )
     parser.add_argument("--write", action="store_true", help="keep the table in docs/reliability.md")
     options = parser.parse_args()

@@ -41,8 +41,8 @@ class Client:
         self.stage.start("printer", self.number, self.chance)
 
     def _send(self) -> None:
-        if self.own:
-            held = self.chance.choice(self.own)
+        if listening := [held for held in self.own if held.listens]:
+            held = self.chance.choice(listening)
             text = f"word{self.chance.getrandbits(48):012x}"
             held.sends[text] = False
             held.sends[text] = self.stage.tell("send_input", session=held.id, text=text) is not None

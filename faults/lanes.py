@@ -43,8 +43,9 @@ class Outcome:
 
 
 class Lanes:
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, plant: bool = False) -> None:
         self.number = number
+        self.plant = plant
         self.folder = Path(tempfile.mkdtemp(prefix="faults-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.python = {"root": sys.executable, "ordinary": sys.executable}
@@ -108,7 +109,7 @@ class Lanes:
         environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": "/tmp"}
         if become:
             environment["HOME"] = str(report)
-        told = json.dumps({**dataclasses.asdict(scene), "token": token, "report": str(report)})
+        told = json.dumps({**dataclasses.asdict(scene), "token": token, "report": str(report), "plant": self.plant})
         with open(report / "said", "wb") as said:
             player = subprocess.Popen(
                 [*become, self.python[scene.user], "-m", "faults.scene"],

@@ -14,6 +14,7 @@ class Held:
     id: str
     nonce: str
     client: int
+    listens: bool = False  # writes down each line that it reads
     sends: dict[str, bool] = field(default_factory=dict[str, bool])  # text: acknowledged
     said: list[str] = field(default_factory=list[str])  # hand-offs that were acknowledged
     lines: int | None = None  # it prints so many and exits
@@ -22,6 +23,7 @@ class Held:
     ended: dict[str, Any] | None = None  # the acknowledged ending
     may_be_lost: bool = False  # shim and keeper were lost at about the same time
     shims_lost: int = 0
+    unheard: set[str] = field(default_factory=set[str])  # sent, and not read yet when a shim was lost
 
 
 @dataclass

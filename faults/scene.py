@@ -38,7 +38,9 @@ def main() -> None:
     engine = Engine(**environment)
     (report / "home").write_text(str(engine.folder))
     with _placed(engine, told["kind"] == "disk"), open(report / "steps", "a", encoding="utf-8") as steps:
-        stage = Stage(engine, told["token"], random.Random(told["seed"]), steps, told["faults"])
+        stage = Stage(
+            engine, told["token"], random.Random(told["seed"]), steps, told["faults"], told["number"], told["plant"]
+        )
         failure = ""
         try:
             stage.calls.ask("get_status")

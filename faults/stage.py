@@ -20,17 +20,21 @@ from faults import outside
 from faults.calls import Calls, UnansweredError
 from faults.invariants import Violation, judge
 from faults.ledger import Held, Ledger
-from lamplighter.errors import LampError
+from lamplighter.errors import Code, LampError
 from lamplighter.testing import processes
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, inspect, marked, wait_until
 
 SETTLE = 60.0
 _REST = "timeout 300 tail -n 0 -f {file}"  # with the token in its command line, and an end of its own
+_LOG_BYTES = 8 << 20  # of the store's log of writes, which is cut at about half of it
+_ENDINGS = ("kill_session", "end_session")
+_ENDINGS_REFUSED = (Code.ENDED,)  # it was over before it was asked
 _SCRIPTS = {
     "listener": 'stty -echo 2>/dev/null; echo run $$ >> {file}; while read line; do echo "$line" >> {file}; done',
     "printer": "echo run $$ >> {file}; i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo line $i; done; exit {code}",
     "sleeper": "echo run $$ >> {file}; setsid {rest} & exec {rest}",
+    "deaf": "echo run $$ >> {file}; trap '' HUP INT TERM; exec tail -n 0 -f {file}",
 }
 
 
@@ -43,6 +47,8 @@ class Stage:
     chance: random.Random
     steps: IO[str]
     limit: int  # faults
+    number: int = 0  # of this kind's scenes; which faults it has, where each of a kind should have its turn
+    plant: bool = False  # a violation of our own, to see that it is found
     ledger: Ledger = field(default_factory=Ledger)
     violations: list[Violation] = field(default_factory=list[Violation])
     counted: dict[str, int] = field(default_factory=dict[str, int])
@@ -69,8 +75,14 @@ class Stage:
         self.step(f"fault: {name} {detail}")
 
     def violate(self, rule: str, text: str) -> None:
-        self.violations.append(Violation(rule, text))
+        with self.ledger.lock:
+            self.violations.append(Violation(rule, text))
         self.step(f"VIOLATION: {rule}: {text}")
+
+    def turn(self, kinds: tuple[str, ...]) -> list[str]:
+        """So many of them as this scene has faults; the scenes of a kind go on where the one before has stopped."""
+        first = self.number * self.limit
+        return [kinds[(first + each) % len(kinds)] for each in range(self.limit)]
 
     # -- acts of a client
 
@@ -91,7 +103,7 @@ class Stage:
         if answer is None:
             return None
         self.step(f"client {client} started {purpose} {answer['id']} {nonce}")
-        return self.ledger.hold(Held(answer["id"], nonce, client, lines=lines, code=code))
+        return self.ledger.hold(Held(answer["id"], nonce, client, purpose == "listener", lines=lines, code=code))
 
     def tell(self, operation: str, **arguments: Any) -> dict[str, Any] | None:
         """A call; None when it was refused or not answered, which the ledger then knows."""
@@ -100,6 +112,13 @@ class Stage:
         except LampError as error:
             self.ledger.refuse(error.code.value)
             self.step(f"{operation} {arguments.get('session', '')} refused: {error.code} {error.message}")
+            if error.code is Code.INTERNAL:
+                self.violate("no call breaks the daemon's own code", f"{operation}: {error.message}")
+            elif operation in _ENDINGS and error.code not in _ENDINGS_REFUSED:
+                self.violate(
+                    "a kill works in every case",
+                    f"{operation} of {arguments['session']}: {error.code}: {error.message}",
+                )
         except UnansweredError as error:
             with self.ledger.lock:
                 self.ledger.unanswered.append(str(error))
@@ -184,6 +203,10 @@ class Stage:
                     found.living.setdefault(nonce, []).append((process.pid, process.start_ticks))
         return found
 
+    def witness(self, held: Held) -> list[str]:
+        """What its command wrote down: that it ran, and each line it has read."""
+        return outside.read_witness(self.witnesses / held.nonce)
+
     def facts_or_none(self) -> outside.Facts | None:
         """None when the store cannot be read at all."""
         with suppress(sqlite3.Error):
@@ -194,6 +217,9 @@ class Stage:
         """Everything that was acknowledged is so, once what is under way is over."""
         self.tell("get_status")
         self.settle("what exits by itself has ended", self._exited)
+        self.check_log()
+        if self.plant:
+            self._break_one()
         try:
             found = judge(self.ledger, self.facts(), without)
         except sqlite3.Error as error:
@@ -202,6 +228,21 @@ class Stage:
         for one in found:
             if one not in self.violations:
                 self.violate(one.rule, one.text)
+
+    def _break_one(self) -> None:
+        """End a session that nobody asked to end, behind everybody's back."""
+        for held in self.ledger.sessions.values():
+            if not held.end_asked and held.lines is None:
+                self.plant = False
+                self.step(f"planted: {held.id} is ended by hand")
+                processes.end_marked(held.nonce)
+                return
+
+    def check_log(self) -> None:
+        with suppress(FileNotFoundError):
+            size = Path(f"{self.engine.home.database}-wal").stat().st_size
+            if size > _LOG_BYTES:
+                self.violate("the log of writes is cut", f"it has {size} bytes")
 
     def _exited(self) -> bool:
         with suppress(sqlite3.Error):

@@ -11,6 +11,7 @@ def run(stage: Stage) -> None:
     while stage.done < stage.limit:
         held, other = stage.start("sleeper"), stage.start("sleeper")
         if held is None or other is None:
+            stage.violate("a start exists once", "refused or not answered though there is room")
             return
         stage.remember()
         fill(stage.engine)
@@ -33,7 +34,7 @@ def run(stage: Stage) -> None:
         if steady is not None:
             text = f"after{stage.done}"
             steady.sends[text] = stage.tell("send_input", session=steady.id, text=text) is not None
-            stage.settle("it has read", lambda: text in stage.facts().witnesses[steady.nonce], 20)  # noqa: B023
+            stage.settle("it has read", lambda: text in stage.witness(steady), 20)  # noqa: B023
     stage.check()
     stage.end_all()
     stage.check()

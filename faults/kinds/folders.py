@@ -17,13 +17,12 @@ _KINDS = (
 
 def run(stage: Stage) -> None:
     stage.calls.patience = 40.0
-    kinds = list(_KINDS)
-    stage.chance.shuffle(kinds)
-    for kind in kinds[: stage.limit]:
+    for kind in stage.turn(_KINDS):
         work = stage.engine.folder / f"work-{stage.chance.getrandbits(32):08x}"
         work.mkdir()
         steady, held = stage.start("sleeper"), stage.start("sleeper", cwd=str(work))
         if held is None or steady is None:
+            stage.violate("a start exists once", f"before {kind}: refused or not answered")
             return
         if kind.startswith("a session"):
             shutil.rmtree(stage.engine.folder / "sessions" / held.id)

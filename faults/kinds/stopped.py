@@ -24,7 +24,7 @@ def run(stage: Stage) -> None:
                     time.sleep(stage.chance.uniform(0.2, 1.5))
     if steady is not None:
         steady.sends["after"] = stage.tell("send_input", session=steady.id, text="after") is not None
-        stage.settle("what was sent has arrived", lambda: "after" in stage.facts().witnesses[steady.nonce], 20)
+        stage.settle("what was sent has arrived", lambda: "after" in stage.witness(steady), 20)
     stage.check()
     stage.end_all()
     stage.check()

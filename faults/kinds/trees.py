@@ -88,7 +88,6 @@ class Trees:
         ready = self.folder / f"ready-{nonce[-12:]}"
         if name == "namespaced" and not self._namespace():
             stage.skipped["namespaced"] = "no pid namespace can be made here"
-            stage.inject("namespaced (left out)")
             return
         command = self._command(names, nonce, ready, exits=way in ("exit", "run"), traced=name == "traced")
         stage.inject("+".join(names), f"{driver}, {way}, {nonce}")
@@ -126,10 +125,10 @@ class Trees:
             return
         held = stage.ledger.hold(Held(started["id"], nonce, 0, end_asked=True))
         if not wait_until(ready.exists, _READY):
-            stage.step(f"the tree of {held.id} was never up")
+            raise RuntimeError(f"the tree of {held.id} ({names}) was never up")
+        if names == ["traced"] and not self._trace(held):
+            stage.skipped["traced"] = "no process can be traced here"
             return
-        if names == ["traced"]:
-            self._trace(held)
         before = (
             {(process.pid, process.start_ticks) for process in marked(nonce)}
             if way != "exit"
@@ -139,6 +138,8 @@ class Trees:
         if answer is not None:
             steady = way == "kill" and not set(names) & set(_RESTLESS)
             self._judge(held, "+".join(names), answer, before if steady else set())
+            if names == ["traced"]:
+                self._let_go(held, answer)
 
     def _finish(self, held: Held, way: str) -> dict[str, Any] | None:
         stage = self.stage
@@ -228,14 +229,21 @@ class Trees:
 
     # -- what some of them need
 
-    def _trace(self, held: Held) -> None:
+    def _trace(self, held: Held) -> bool:
         """A tracer outside the session takes hold of its main process."""
         ready = self.folder / f"tracer-{held.nonce[-12:]}"
         target = max((process.pid for process in marked(held.nonce)), default=0)
         self._spawn(sys.executable, "-I", "-S", fugitives.__file__, "trace", "--target", str(target), "--mark",
                     f"{self.stage.token}-tracer", "--ready", str(ready))  # fmt: skip
-        if not wait_until(ready.exists, 20):
-            self.stage.skipped["traced"] = "no process can be traced here"
+        return wait_until(ready.exists, 20)
+
+    def _let_go(self, held: Held, answer: dict[str, Any]) -> None:
+        """What a tracer held was named; once it lets go, the session has ended."""
+        if answer["state"] == "ended":
+            self.stage.violate("no process is left unnamed", f"{held.id} is traced and was said to have ended")
+        self._end_beside()
+        if self._over(held) is None:
+            self.stage.step(f"{held.id} has not ended after its tracer")
 
     def _namespace(self) -> bool:
         """A pid namespace that is there before the session: its init, as seen from here."""
@@ -250,13 +258,16 @@ class Trees:
 
     def _clear(self, nonce: str) -> None:
         end_marked(nonce)
+        self._end_beside()
+        for path in self.folder.glob(f"*{nonce[-12:]}*"):
+            path.unlink(missing_ok=True)
+
+    def _end_beside(self) -> None:
         for process in self.beside[1:]:
             if process.args[0] != "unshare":  # type: ignore[index]
                 process.kill()
                 process.wait()
                 self.beside.remove(process)
-        for path in self.folder.glob(f"*{nonce[-12:]}*"):
-            path.unlink(missing_ok=True)
 
     def check_bystanders(self) -> None:
         if self.beside[0].poll() is not None or inspect(self.person) is None:

@@ -180,6 +180,22 @@ def test_what_a_tracer_holds_is_named_until_it_lets_go(both: Engine, mark: str) 
     assert both.show(session["id"])["ending"]["certificate"]["survivors"] == []
 
 
+def test_a_main_process_that_a_tracer_holds_is_named_by_the_next_shim_too(both: Engine, mark: str) -> None:
+    """A shim that took over from a lost one sees the command's end by a pidfd, which a tracer does not hold back."""
+    session = both.start("sh", "-c", f"sleep 300; : {mark}", headless=True)["id"]
+    main = both.show(session)["pid"]
+    with traced(main) as tracer:
+        both.kill(both.shim(session))
+        assert wait_until(lambda: both.show(session)["holder_lost"])
+        ended = kill(both, session)
+        assert ended["state"] == "ending"
+        assert [one["pid"] for one in ended["certificate"]["survivors"]] == [main]
+        assert str(tracer.pid) in ended["certificate"]["survivors"][0]["why"]
+    both.call("wait_session", session=session, until="ended", timeout="120s")
+    certificate = both.show(session)["ending"]["certificate"]
+    assert (certificate["survivors"], main in [one["pid"] for one in certificate["processes"]]) == ([], True)
+
+
 # -- tmux inside a session
 
 

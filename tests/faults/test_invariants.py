@@ -47,6 +47,11 @@ def test_nothing_is_said_of_what_holds() -> None:
     assert judge(*sound()) == []
 
 
+def lose_both(ledger: Ledger, facts: Facts) -> None:
+    facts.witnesses["na"].remove("word")
+    ledger.sessions["a"].shims_lost = 1
+
+
 PLANTED: dict[str, tuple[str, Callable[[Ledger, Facts], Any]]] = {
     "a command that ran twice": ("no command runs twice", lambda ledger, facts: facts.witnesses["na"].append("run 9")),
     "one that ran though nobody was told": (
@@ -56,6 +61,7 @@ PLANTED: dict[str, tuple[str, Callable[[Ledger, Facts], Any]]] = {
     "a start that is gone": ("a start exists once", lambda ledger, facts: facts.sessions.pop("a")),
     "an input twice": ("an input arrives once", lambda ledger, facts: facts.witnesses["na"].append("word")),
     "an input lost": ("an input arrives once", lambda ledger, facts: facts.witnesses["na"].remove("word")),
+    "an input lost, and a shim at another time": ("an input arrives once", lambda ledger, facts: lose_both(ledger, facts)),
     "two ends": ("one end a session", lambda ledger, facts: facts.events.append((4, "b", "ended"))),
     "an end taken back": ("one certificate an end", lambda ledger, facts: facts.sessions["b"].update(state="running")),
     "no certificate": ("one certificate an end", lambda ledger, facts: facts.sessions["c"].update(ending={})),
@@ -76,6 +82,13 @@ PLANTED: dict[str, tuple[str, Callable[[Ledger, Facts], Any]]] = {
     "a jump in the log": ("output is complete", lambda ledger, facts: facts.outputs.update(c=Output(LINES, 0, 1))),
     "a call without an answer": ("every call is answered", lambda ledger, facts: ledger.unanswered.append("kill")),
 }  # fmt: skip
+
+
+def test_what_was_under_way_when_a_shim_was_lost_may_be_missing() -> None:
+    ledger, facts = sound()
+    facts.witnesses["na"].remove("word")
+    ledger.sessions["a"].unheard.add("word")
+    assert judge(ledger, facts) == []
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 LONGEST = 16 << 20
+_PAUSE_SECONDS = 0.2
 
 
 class Door:
@@ -74,7 +75,12 @@ class Door:
     async def _accept_from(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            sock, _ = await loop.sock_accept(listener)
+            try:
+                sock, _ = await loop.sock_accept(listener)
+            except OSError as error:  # no descriptor or no memory is left, which passes; whoever waits is let in then
+                log.warning("nobody can be let in: %s", error)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
             visit = loop.create_task(Visit(self.app, self.servers, sock).serve())
             self._visits.add(visit)
             visit.add_done_callback(self._visits.discard)

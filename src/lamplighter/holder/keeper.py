@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import zlib
 
 from lamplighter.holder import cgroup, credentials, identity, places, proc, repair
@@ -31,6 +32,8 @@ from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_PAUSE_SECONDS = 0.05
 
 
 class Keeper:
@@ -110,7 +113,13 @@ class Keeper:
             self._drop(channel)
 
     def _accept(self) -> None:
-        sock, _ = self.listener.accept()
+        try:
+            sock, _ = self.listener.accept()
+        except (
+            OSError
+        ):  # no descriptor is left, which passes; without a pause it would be tried, and noted, all the time
+            time.sleep(_PAUSE_SECONDS)
+            return
         pid, uid = peer_of(sock)
         if uid not in (0, os.getuid()):
             sock.close()

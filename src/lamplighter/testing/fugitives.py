@@ -46,12 +46,13 @@ def leaderless_main(options: argparse.Namespace) -> None:
 
 def namespaced(options: argparse.Namespace) -> None:
     """An orphan in a pid namespace that was there before: it belongs to that namespace's init."""
+    is_root = os.getuid() == 0  # inside, an ordinary user may be called root
     if os.fork() == 0:
         _enter(options.namespace)
         if os.fork():
             os._exit(0)
         os.setsid()
-        if os.getuid() == 0:
+        if is_root:
             with open(_ROOT_CGROUP, "w") as file:
                 file.write("0")
         _touch(options.ready)

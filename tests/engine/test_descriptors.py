@@ -1,0 +1,63 @@
+"""Daemon and keeper without a descriptor left, for a while: whoever comes meanwhile is let in afterwards."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from lamplighter.domain.call_key import new_key
+from lamplighter.testing.engine import Engine, answer, send
+from lamplighter.testing.processes import wait_until
+
+
+@contextmanager
+def out_of_descriptors(pid: int) -> Generator[None]:
+    """It can open nothing more."""
+    used = sorted(map(int, os.listdir(f"/proc/{pid}/fd")))
+    free = next(number for number, held in enumerate([*used, -1]) if number != held)
+    usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, usual[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+
+
+def switches(pid: int) -> int:
+    """How often it has gone to sleep."""
+    said = Path(f"/proc/{pid}/status").read_text()
+    return int(said.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def test_a_daemon_without_descriptors_lets_in_whoever_comes_afterwards(lit: Engine) -> None:
+    lit.call("get_status")
+    pid = lit.daemon()[0]
+    with ExitStack() as visitors:
+        with out_of_descriptors(pid):
+            before = switches(pid)
+            for _ in range(8):  # some of them one too many, whatever it closes meanwhile
+                visitors.enter_context(socket.socket(socket.AF_UNIX)).connect(lit.home.daemon_socket)
+            assert wait_until(lambda: switches(pid) > before + 3)  # it has tried, and waits
+        with socket.socket(socket.AF_UNIX) as visitor:
+            visitor.settimeout(120)
+            visitor.connect(lit.home.daemon_socket)
+            send(visitor, "get_status", new_key(), {})
+            assert answer(visitor)["pid"] == pid
+
+
+def test_a_keeper_without_descriptors_does_not_fill_its_log(lit: Engine) -> None:
+    lit.call("get_status")
+    pid, log = lit.keeper()[0], lit.folder / "keeper.log"
+    with socket.socket(socket.AF_UNIX) as visitor:
+        with out_of_descriptors(pid):
+            before = switches(pid)
+            visitor.connect(lit.home.keeper_socket)
+            assert wait_until(lambda: switches(pid) > before + 10)
+            size = log.stat().st_size
+        visitor.settimeout(120)
+        assert b'"hello"' in visitor.recv(65536)
+    assert size < 1 << 16
