@@ -168,7 +168,7 @@ def test_what_is_no_commit_and_too_many(shop: Repository) -> None:
     for bad in ("HEAD", "--all", "abc", "g" * 40, "^abcdef1"):
         with pytest.raises(InputError, match="is no commit"):
             given(str(shop.folder), [], [bad])
-    with pytest.raises(InputError, match="too many"):
+    with pytest.raises(InputError, match="too much for one record"):
         given(str(shop.folder), [f"{number}.py" for number in range(21)], [])
 
 

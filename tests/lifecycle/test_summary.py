@@ -82,7 +82,7 @@ def test_the_summary_has_it_all() -> None:
             "Used 12.3 s of CPU and 5.0 MB of memory.",
             "Stored (inferred): 4 note.",
             "Open loops: 2 carried, 1 resolved.",
-            "Git: branch main; 1 commits, 2 files, +5 -2 since the start.",
+            "Git: branch main; 1 commit, 2 files, +5 -2 since the start.",
             f"  {'b' * 12} Parser: fixed",
             "Last output:",
             "  done",
