@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from faults.ledger import Held, Ledger
 from faults.outside import Facts
@@ -25,10 +26,18 @@ def starts(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
             yield Violation("a start exists once", f"{facts.keys[nonce]} sessions have the key {nonce}")
         if identifier is None:
             continue
-        if not runs:
+        if not runs and not _was_there(ledger.sessions.get(identifier), facts):
             yield Violation("a start exists once", f"{identifier} was acknowledged and its command never ran")
         if identifier not in facts.sessions:
             yield Violation("a start exists once", f"{identifier} was acknowledged and is not in the store")
+
+
+def _was_there(held: Held | None, facts: Facts) -> bool:
+    """Whether it was ended before its command came to its first line, and the certificate names its processes."""
+    if held is None or not held.end_asked:
+        return False
+    ending: dict[str, dict[str, object]] = facts.sessions.get(held.id, {}).get("ending") or {}
+    return bool(ending.get("certificate", {}).get("processes"))
 
 
 def sends(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
@@ -108,11 +117,12 @@ def healthy(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
 def processes(ledger: Ledger, facts: Facts) -> Iterator[Violation]:
     """Nothing of a session that has ended is left but what its certificate names."""
     for held in ledger.sessions.values():
-        row = facts.sessions.get(held.id) or {}
-        told = held.ended or {}
+        row: dict[str, Any] = facts.sessions.get(held.id) or {}
+        told: dict[str, Any] = held.ended or {}
         if row.get("state") != "ended" and told.get("state") != "ended":
             continue
-        certificate: dict[str, object] = told.get("certificate") or (row.get("ending") or {}).get("certificate") or {}
+        ending: dict[str, Any] = row.get("ending") or {}
+        certificate: dict[str, Any] = told.get("certificate") or ending.get("certificate") or {}
         yield from left_over(held.id, facts.living.get(held.nonce, []), certificate)
 
 

@@ -216,7 +216,7 @@ class Stage:
     def check(self, *without: str) -> None:
         """Everything that was acknowledged is so, once what is under way is over."""
         self.tell("get_status")
-        self.settle("what exits by itself has ended", self._exited)
+        self.settle("what was started has begun, and what exits by itself has ended", self._exited)
         self.check_log()
         if self.plant:
             self._break_one()
@@ -250,7 +250,9 @@ class Stage:
             waited = [
                 held for held in self.ledger.sessions.values() if held.lines is not None or held.ended is not None
             ]
-            return all(states.get(held.id, {"state": "ended"})["state"] == "ended" for held in waited)
+            begun = [held for held in self.ledger.sessions.values() if not held.end_asked]
+            ended = all(states.get(held.id, {"state": "ended"})["state"] == "ended" for held in waited)
+            return ended and all(self.witness(held) for held in begun)
         return True
 
     def end_all(self) -> None:

@@ -16,7 +16,9 @@ NEVER = (
     "holders of earlier versions under these faults: `tests/compat` has them one at a time",
     "sessions over ACP, adopted and registered ones, and the front doors HTTP and MCP",
     "hostile processes that write the store or the folders while it works, but for a forged `daemon.pid`",
-    "network file systems, other kernels and other file systems than the one above",
+    "other kernels and other file systems than the one above, network file systems (NFS), macOS",
+    "a cgroup that systemd delegates to an ordinary user, a real logind that takes XDG_RUNTIME_DIR away at logout",
+    "users that share a machine and attack each other; containers with seccomp or without /proc of the host",
 )
 
 

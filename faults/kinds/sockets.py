@@ -29,9 +29,9 @@ def run(stage: Stage) -> None:
         _strike(stage, kind, heard)
         stage.tell("list_sessions")
         stage.remember()
-        text = f"after {kind.replace(' ', '-')}"
+        listening, text = heard, f"after {kind.replace(' ', '-')}"
         heard.sends[text] = stage.tell("send_input", session=heard.id, text=text) is not None
-        stage.settle("it has read", lambda: text in stage.witness(heard), 20)  # noqa: B023
+        stage.settle("it has read", lambda: text in stage.witness(listening), 20)  # noqa: B023
         stage.start("printer")
         daemons = _daemons(stage)
         if len(daemons) > 1:

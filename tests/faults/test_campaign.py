@@ -21,9 +21,6 @@ def campaign(*words: str) -> tuple[int, str, dict[str, list[str]]]:
         cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     cells = [[cell.strip() for cell in line.split("│")] for line in done.stdout.splitlines() if "│" in line]
-    for line in done.stdout.splitlines():
-        if "steps and engine:" in line:
-            shutil.rmtree(line.split()[3], ignore_errors=True)
     return done.returncode, done.stdout + done.stderr, {row[0]: row for row in cells}
 
 
@@ -41,6 +38,9 @@ def test_a_violation_that_is_planted_is_found() -> None:
     assert status == 1, said
     assert int(rows["sockets"][3]) >= 1
     assert "healthy sessions go on" in said
+    (kept,) = [Path(line.split()[3]) for line in said.splitlines() if "steps and engine:" in line]
+    shutil.rmtree((kept / "home").read_text())
+    shutil.rmtree(kept.parent)
 
 
 def test_an_unknown_kind_is_refused() -> None:

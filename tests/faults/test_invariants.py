@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_a_kinds_scenes_do_not_depend_on_the_others() -> None:
     whole = plan(7, 1000, [], ["root", "ordinary"])
     assert sum(scene.faults for scene in whole) == 1000
     alone = plan(7, 1000, ["store"], ["root", "ordinary"])
-    key = lambda scene: scene.number  # noqa: E731
+    key = attrgetter("number")
     assert sorted(alone, key=key) == sorted((scene for scene in whole if scene.kind == "store"), key=key)
     assert {scene.user for scene in whole} == {"root", "ordinary"}
     assert {scene.user for scene in plan(7, 1000, [], ["ordinary"])} == {"ordinary"}
