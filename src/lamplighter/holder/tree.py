@@ -330,8 +330,8 @@ class Tree:
                     death.signal = str(death.exit["signal"])
 
     def went(self, key: tuple[int, int], command: str, exit: dict[str, Any]) -> None:
-        """The command itself has exited, whether or not anybody had signalled it. What a tracer holds dead is not gone: whoever is
-        not its parent hears of the exit all the same."""
+        """The command itself has exited, whether or not anybody had signalled it. What a tracer holds dead is not gone:
+        whoever is not its parent hears of the exit all the same."""
         death = self.deaths.setdefault(key, Death(key, command, time.monotonic()))
         if not proc.is_left(*key):
             death.gone_at = death.gone_at or time.monotonic()
