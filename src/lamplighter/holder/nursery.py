@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import socket
 import time
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_IN_A_ROW = 8
 _A_ROW_SECONDS = 2.0
+_TAKE_BACK_SECONDS = 10.0
 _RECENT = 4096
 
 
@@ -118,6 +120,7 @@ class Nursery:
         cgroup = Cgroup.make(f"{self.cgroup}/{spec['session']}") if wanted else None
         memory = self._limit_memory(spec, cgroup)
         spec["enter"] = memory.folder if memory else None
+        birth: Birth | None = None
         try:
             folder = cgroup.open() if cgroup else None
             birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
@@ -129,12 +132,15 @@ class Nursery:
             shim.limit_memory(memory)
             birth.confirm()
         except (BirthError, OSError) as error:
+            if birth is not None and not isinstance(error, BirthError):
+                _take_back(birth, Tree(spec["session"], cgroup), list(ours.values()))
             if memory is not None:
                 memory.remove()
             if cgroup is not None:
                 cgroup.remove()
-            os.unlink(spec["socket"])
-            os.unlink(f"{spec['folder']}/birth.json")
+            for file in (spec["socket"], f"{spec['folder']}/birth.json"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(file)
             stage = error.stage if isinstance(error, BirthError) else "holder"
             number = error.number if isinstance(error, BirthError) else error.errno
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
@@ -278,6 +284,21 @@ class Nursery:
 def from_descriptor(descriptor: int) -> socket.socket:
     """A socket of ours that came as a number; nothing has to be found out about it."""
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+
+
+def _take_back(birth: Birth, tree: Tree, streams: list[int]) -> None:
+    """A command that was forked and cannot be held, as when there is no descriptor left, ends before its start counts as one
+    that never was: it would run a second time otherwise. Its streams are let go first, as a look at it needs descriptors too."""
+    os.kill(birth.pid, signal.SIGKILL)
+    for descriptor in streams:
+        os.close(descriptor)
+    deadline = time.monotonic() + _TAKE_BACK_SECONDS
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < deadline:
+            tree.kill()
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(0.005)  # the kernel's time to take them away
 
 
 def open_streams(spec: dict[str, Any]) -> tuple[dict[str, int], tuple[int, int, int]]:

@@ -69,9 +69,11 @@ class Template:
         """Until the keeper is gone."""
         space = socket.CMSG_SPACE(_DESCRIPTORS * 4)
         while True:
-            message, ancillary, _, _ = sock.recvmsg(_LONGEST, space, socket.MSG_CMSG_CLOEXEC)
+            message, ancillary, flags, _ = sock.recvmsg(_LONGEST, space, socket.MSG_CMSG_CLOEXEC)
             if not message:
                 return 0
+            if flags & socket.MSG_CTRUNC:
+                return _FAULT  # no room for all its descriptors: nothing is forked yet, and the next template is asked again
             descriptors = [number for _, _, raw in ancillary for (number,) in struct.iter_unpack("i", raw)]
             reader, writer = os.pipe2(os.O_CLOEXEC)
             between = os.fork()
