@@ -76,7 +76,7 @@ class Client:
         held.end_asked = True
         plan = self.stage.tell("cleanup_sessions", selection=held.nonce, force=True)
         if plan is not None and plan.get("plan"):
-            self.stage.tell("cleanup_sessions", apply=plan["plan"], force=True, grace="0s")
+            self.stage.tell("cleanup_sessions", apply=plan["plan"])
 
     def _look(self) -> None:
         listed = self.stage.tell("list_events", limit=50)

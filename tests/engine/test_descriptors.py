@@ -6,12 +6,13 @@ import os
 import resource
 import socket
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from lamplighter.domain.call_key import new_key
+from lamplighter.errors import LampError
 from lamplighter.testing.engine import Engine, answer, send
-from lamplighter.testing.processes import wait_until
+from lamplighter.testing.processes import none_left, wait_until
 
 
 @contextmanager
@@ -25,6 +26,44 @@ def out_of_descriptors(pid: int) -> Generator[None]:
         yield
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+
+
+def template_of(keeper: int) -> int:
+    """The process that shims are forked from."""
+    children = (int(pid) for pid in os.listdir("/proc") if pid.isdigit())
+    for pid in children:
+        with suppress(OSError):
+            name, parent = (
+                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[0],
+                Path(f"/proc/{pid}/status").read_text(),
+            )
+            if name.endswith("lamp-template") and f"\nPPid:\t{keeper}\n" in parent:
+                return pid
+    raise AssertionError("there is no template")
+
+
+def test_a_start_that_finds_no_descriptor_runs_once_or_not_at_all(lit: Engine, mark: str) -> None:
+    """However far it comes: what was forked and cannot be held is ended, and counts as never started."""
+    lit.start("true")
+    for spare in range(12):
+        ran = lit.folder / f"ran-{spare}"
+        template = template_of(lit.keeper()[0])
+        used = len(os.listdir(f"/proc/{template}/fd"))
+        usual = resource.prlimit(template, resource.RLIMIT_NOFILE)
+        resource.prlimit(template, resource.RLIMIT_NOFILE, (used + spare, usual[1]))
+        try:
+            started = lit.start("sh", "-c", f"echo ran >> {ran}; sleep 300; : {mark}", name=f"job-{spare}")
+        except LampError:
+            started = None
+        if os.path.exists(f"/proc/{template}"):
+            resource.prlimit(template, resource.RLIMIT_NOFILE, usual)
+        if started is None:
+            assert wait_until(lambda: none_left(mark))
+        else:
+            assert wait_until(ran.exists)
+            lit.call("kill_session", session=started["id"], force=True, grace="0s")
+            assert ran.read_text() == "ran\n"
+        assert none_left(mark)
 
 
 def switches(pid: int) -> int:

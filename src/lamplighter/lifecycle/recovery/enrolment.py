@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from lamplighter.agents import program_name
+from lamplighter.domain.counting import counted
 from lamplighter.domain.name import ID_LENGTH, make_id
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Kind, Process, Session
@@ -69,7 +70,10 @@ class Enrolment:
 
     async def _lost_unseen(self, count: int) -> None:
         """The store looked like a first one, but sessions run that it does not know."""
-        loss = Loss.now(f"{self.fleet.store.path} does not know {count} sessions that run", None)
+        loss = Loss.now(
+            f"{self.fleet.store.path} does not know {counted(count, 'session')} that {'runs' if count == 1 else 'run'}",
+            None,
+        )
         log.critical("the store was lost: %s", loss.why)
 
         def write(db: sqlite3.Connection) -> None:
