@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from lamplighter.agents.transcript import Transcript
+from lamplighter.agents.transcript import Transcript, format_of
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.permission import DAEMON
@@ -161,17 +161,21 @@ class Farewell:
         if self.following is not None:
             session = await self._patiently(self.following.follow(session, 0.0), session, session)
         said, changes, screen = await asyncio.gather(
-            self._patiently(
-                transcripts.of_session(
-                    session, until, named, followed=self.following is not None and session.shim is not None
-                ),
-                session,
-                None,
-            ),
+            self._patiently(self._said(session, until, named), session, None),
             self._patiently(self._changes(session), session, None),
             self._patiently(self._last_lines(session), session, cast("list[str]", [])),
         )
         return _Seen(said, changes, screen)
+
+    async def _said(self, session: Session, until: float, named: str | None) -> Transcript | None:
+        """What it said, by its transcript. One that only folder and time speak for is not taken from another session."""
+        form = format_of(session.agent)
+        followed = self.following is not None and session.shim is not None and form is not None and form.lazy
+        found = await transcripts.of_session(session, until, named, followed=followed)
+        if found is None or named or session.conversation or self.following is None or found.conversation is None:
+            return found
+        owner = await self.following.conversations.session_in(session.agent, found.conversation)
+        return found if owner in (None, session.id) else None
 
     async def _infer(self, session: Session, ending: Ending, seen: _Seen) -> Prepared:
         draft, basis = infer(session, ending, seen.transcript, seen.changes, seen.screen)

@@ -80,7 +80,8 @@ class Recounting:
             where = transcripts.where(session, until)
             if form is None:
                 return []
-            if not known and not session.alive and session.shim is None:  # nobody followed it while it lived
+            unseen = session.shim is None or not form.lazy
+            if not known and not session.alive and unseen:  # nobody followed it while it lived
                 path = transcript.find(form.agent, where)
                 return [Chapter(form.name_of(path), path)] if path else []
             found: list[Chapter] = []
