@@ -24,6 +24,7 @@ Standard library only: the command line imports this on its fast path.
 
 from __future__ import annotations
 
+import errno
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -160,4 +161,20 @@ class UnavailableError(LampError):
             Code.OUTCOME_UNKNOWN,
             Code.INTERNAL,
         }
+    )
+
+
+def fault_of(error: BaseException) -> LampError:
+    """What a caller is told of an error that nobody expected: that there was no descriptor to be had, or that it is ours."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
+            return ConflictError(
+                Code.TOO_MANY,
+                "the daemon has no file descriptor left",
+                "end what is not needed, or raise the limit of open files (ulimit -n), and try again",
+            )
+        cause = cause.__cause__ or cause.__context__
+    return UnavailableError(
+        Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from lamplighter.errors import Code, InputError, LampError, UnavailableError
+from lamplighter.errors import Code, InputError, LampError, fault_of
 from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.holder import identity, places
 from lamplighter.lifecycle.callers import Peer
@@ -163,12 +163,9 @@ class Visit:
             return
         except asyncio.CancelledError:
             raise
-        except Exception:
+        except Exception as error:
             log.exception("a call failed")
-            fault = UnavailableError(
-                Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
-            )
-            await self._send({"id": number, "error": fault.document()})
+            await self._send({"id": number, "error": fault_of(error).document()})
         finally:
             for descriptor in call.descriptors:
                 os.close(descriptor)

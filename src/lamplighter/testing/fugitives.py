@@ -88,7 +88,9 @@ def own_tmux(options: argparse.Namespace) -> None:
     resting = f"exec {sys.executable} -I -S {__file__} rest --mark {options.mark}"
     for name in ("one", "two"):
         words = ["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-s", f"{name}-{options.mark}"]
-        subprocess.run([*words, f"{resting} --ready {options.ready}.{name}"], check=True)
+        # Not the shell of whoever has none, as an ordinary user of the system may.
+        usual = {**os.environ, "SHELL": "/bin/sh"}
+        subprocess.run([*words, f"{resting} --ready {options.ready}.{name}"], check=True, env=usual)
     for name in ("one", "two"):
         _await(f"{options.ready}.{name}")
     _touch(options.ready)

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from lamplighter import __version__
 from lamplighter.domain.call_key import new_key
 from lamplighter.domain.permission import Act
-from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.errors import Code, LampError, UnavailableError, fault_of
 from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.frontends.mcp.conversation import Client, Conversation
 from lamplighter.frontends.mcp.progress import ticking
@@ -94,13 +94,9 @@ class Desk:
             if error.code in _NOTED:
                 self.refusals.count(conversation.caller, error.message[:200], tool=tool.name, code=error.code.value)
             return self._failure(error)
-        except Exception:
+        except Exception as error:
             log.exception("the tool %s failed", tool.name)
-            return self._failure(
-                UnavailableError(
-                    Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
-                )
-            )
+            return self._failure(fault_of(error))
 
     async def _run(self, tool: Tool, conversation: Conversation, arguments: dict[str, Any]) -> types.CallToolResult:
         request = tool.parse(arguments)

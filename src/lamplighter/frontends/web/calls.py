@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.errors import LampError, fault_of
 from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.replies import Stream, body_of, send_text
@@ -42,12 +42,10 @@ class Calls:
             status, text = STATUS[error.code], json.dumps({"error": error.document()})
         except ConnectionError:
             return
-        except Exception:
+        except Exception as error:
             log.exception("a call failed")
-            fault = UnavailableError(
-                Code.INTERNAL, "something went wrong inside", "the daemon's log says what; please report it"
-            )
-            status, text = 500, json.dumps({"error": fault.document()})
+            fault = fault_of(error)
+            status, text = STATUS[fault.code], json.dumps({"error": fault.document()})
         else:
             status, text = 200, f'{{"result":{result}}}'
         if stream is None or not stream.begun:
