@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import time
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _MOST_IN_A_ROW = 8
 _A_ROW_SECONDS = 2.0
 _TAKE_BACK_SECONDS = 10.0
+_LEAST_DESCRIPTORS = 24
 _RECENT = 4096
 
 
@@ -122,6 +124,7 @@ class Nursery:
         spec["enter"] = memory.folder if memory else None
         birth: Birth | None = None
         try:
+            _see_to_descriptors(born)
             folder = cgroup.open() if cgroup else None
             birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit)
             for descriptor in {*theirs, *([folder] if folder is not None else [])}:
@@ -284,6 +287,20 @@ class Nursery:
 def from_descriptor(descriptor: int) -> socket.socket:
     """A socket of ours that came as a number; nothing has to be found out about it."""
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+
+
+def _see_to_descriptors(any_open: int) -> None:
+    """OSError when a shim would have too few: found out before the command is forked, as one that cannot even read its own
+    start time would be taken for lost, and its command be started again."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    spare: list[int] = []
+    try:
+        for _ in range(_LEAST_DESCRIPTORS):
+            spare.append(os.dup(any_open))
+    finally:
+        for descriptor in spare:
+            os.close(descriptor)
 
 
 def _take_back(birth: Birth, tree: Tree, streams: list[int]) -> None:

@@ -104,7 +104,7 @@ def test_a_session_from_start_to_end(lamp: Lamp) -> None:
     ended = document(lamp("kill", "one", "--force", "--grace", "0", "--json"))
     assert ended["state"] == "ended"
     assert ended["certificate"]["survivors"] == []
-    assert lamp("ls", "--json").stdout == '{"sessions": [], "left_out": 0, "by_hand": []}\n'
+    assert lamp("ls", "--json").stdout == '{"sessions": [], "left_out": 0, "by_hand": [], "notice": ""}\n'
     assert "guarantee" in lamp("show", started["id"]).stdout
 
 
