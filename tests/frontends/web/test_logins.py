@@ -42,7 +42,7 @@ def test_a_link_is_good_once(served: Engine) -> None:
         rf"lamplighter-{first.port}=[\w-]{{43}}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800",
         reply.headers["set-cookie"],
     )
-    assert first.do("list_sessions") == {"sessions": [], "left_out": 0, "by_hand": []}
+    assert first.do("list_sessions") == {"sessions": [], "left_out": 0, "by_hand": [], "notice": ""}
     again = second.log_in(url)
     assert (again.status, again.error["code"]) == (403, "FORBIDDEN")
     assert "lamp open" in again.error["hint"]

@@ -38,7 +38,9 @@ function Kill({ row, close }) {
       ${session ? html`<${Consequences} session=${session} how="Kills" />` : html`<${Waiting} />`}
       <div class="pair">
         <label>Reason<input name="reason" maxlength="2000" placeholder="kept with the session" /></label>
-        <label>Grace<input name="grace" placeholder="as it is set" pattern="[0-9.]+(ms|s|m|h)?" title="5s, 30s; 0 for KILL at once" /></label>
+        <label>
+          Grace<input name="grace" placeholder="as it is set" pattern="[0-9.]+(ms|s|m|h)?" title="5s; 0 for KILL at once" />
+        </label>
       </div>
       ${session && active && html`<${Sure} row=${row} typed=${typed} setTyped=${setTyped} />`}
       <${Refused} error=${ending.error ?? problem} />
