@@ -228,7 +228,8 @@ def test_every_dialog(lit: Engine, places: dict[str, str], page_of: PageOf) -> N
 
 def _left_behind(mark: str) -> list[Thing]:
     """The corpus as names of programs, as arguments, and as what they say of their session."""
-    sessions = [conversation(3), *TEXTS[:5]]
+    # With the mark: another worker may be at the same corpus, with an agent that is alive.
+    sessions = [conversation(3), *(f"{text} {mark}" for text in TEXTS[:5])]
     marks = [{"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session} for session in sessions]
     words = ["tool", "-c", "import time; time.sleep(300)", mark, *TEXTS]
     return [
