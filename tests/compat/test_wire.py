@@ -31,8 +31,8 @@ def aged(request: pytest.FixtureRequest) -> Iterator[tuple[Engine, int]]:
 def test_a_daemon_of_today_speaks_to_a_shim_of_then(aged: tuple[Engine, int]) -> None:
     made, keeper = aged
     session = start_as_then(made, "old-1", ["/bin/cat"])
-    shown = made.show(session)
-    assert (shown["state"], shown["name"]) == ("running", "old-1")
+    assert wait_until(lambda: made.show(session)["state"] == "running")  # once its shim has greeted the daemon
+    assert made.show(session)["name"] == "old-1"
     made.call("send_input", session=session, text="still understood")
     made.call("wait_session", session=session, until="text=understood\r\nstill understood", timeout="120s")
     assert made.call("read_output", session=session)["text"] == "still understood\n" * 2
@@ -51,7 +51,7 @@ def test_a_daemon_of_today_speaks_to_a_shim_of_then(aged: tuple[Engine, int]) ->
 def test_a_shim_of_then_that_is_lost_is_replaced_by_one_of_today(aged: tuple[Engine, int]) -> None:
     made, _ = aged
     session = start_as_then(made, "old-2", ["/bin/cat"])
-    assert made.show(session)["state"] == "running"
+    assert wait_until(lambda: made.show(session)["state"] == "running")
     made.kill(made.shim(session))
     assert wait_until(lambda: made.show(session)["holder_lost"])
     made.call("send_input", session=session, text="hello")
