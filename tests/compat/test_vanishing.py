@@ -34,10 +34,10 @@ def kill(made: Engine, *processes: tuple[int, int]) -> None:
 
 def test_another_shim_takes_the_place_of_one_that_cannot_be_reached(aged: Engine) -> None:
     session = start_as_then(aged, "old-1", ["/bin/cat"])
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     main, daemon = aged.show(session)["pid"], aged.daemon()
     shutil.rmtree(aged.home.run)
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     assert aged.daemon() == daemon
     aged.kill(daemon)
     shown = aged.show(session)
@@ -52,11 +52,11 @@ def test_another_shim_takes_the_place_of_one_that_cannot_be_reached(aged: Engine
 
 def test_one_that_nobody_can_reach_goes_on_and_can_be_killed(aged: Engine) -> None:
     session = start_as_then(aged, "old-2", ["/bin/cat"])
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     main, shim = aged.show(session)["pid"], aged.shim(session)
     kill(aged, aged.daemon(), aged.keeper())
     shutil.rmtree(aged.home.run)
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     assert alive(*shim)
     found = next(check for check in aged.call("check_host")["checks"] if check["name"] == "sockets")
     assert "old-2" in found["found"]
@@ -69,14 +69,14 @@ def test_a_keeper_that_cannot_be_reached_is_replaced(aged: Engine) -> None:
     session = start_as_then(aged, "old-3", ["/bin/cat"])
     before, shim = aged.keeper(), aged.shim(session)
     shutil.rmtree(aged.home.run)
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     assert (alive(*before), alive(*shim)) == (False, True)
     assert aged.call("kill_session", session=session, force=True, grace="0s")["state"] == "ended"
 
 
 def test_a_session_whose_folder_is_deleted_can_be_ended(aged: Engine) -> None:
     session = start_as_then(aged, "old-4", ["/bin/cat"])
-    assert aged.show(session)["state"] == "running"
+    assert wait_until(lambda: aged.show(session)["state"] == "running")
     shutil.rmtree(aged.home.session_folder(session))
     ended = aged.call("kill_session", session=session, force=True, grace="0s")
     assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
