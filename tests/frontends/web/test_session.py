@@ -104,10 +104,9 @@ def test_what_is_typed_reaches_it_byte_by_byte(lit: Engine, page_of: Visiting) -
     page = at_session(page_of(lit), echo(lit, r"\x1b[?2004h"))
     watching(page)
     take(page)
-    for key in ("Escape", "Control+c", "ArrowUp", "?", "/"):
+    for key, code in {"Escape": "1b", "Control+c": "03", "ArrowUp": "1b5b41", "?": "3f", "/": "2f"}.items():
         page.keyboard.press(key)
-    for code in ("1b", "03", "1b5b41", "3f", "2f"):
-        expect(terminal_rows(page)).to_contain_text(f"<{code}>")
+        expect(terminal_rows(page)).to_contain_text(f"<{code}>")  # one at a time: two keys may come in one read
     page.evaluate("""() => {
         const given = new DataTransfer();
         given.setData("text/plain", "a\\nb");
