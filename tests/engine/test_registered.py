@@ -575,6 +575,7 @@ def test_what_may_not_be_adopted_is_said(lit: Engine) -> None:
     with process("sleep", "300") as running:
         assert code_of(lambda: adopt(lit, running.pid, name="-x")) == "BAD_NAME"
         running.kill()
+        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
         assert code_of(lambda: adopt(lit, running.pid)) == "NOT_FOUND", "dead, and not waited for"
     lit.call("kill_session", session=inside, force=True, grace="0s")
 

@@ -32,13 +32,13 @@ def main() -> None:
         deadline = time.monotonic() + 120
         while not os.path.exists(f"{file}.go") and time.monotonic() < deadline:
             time.sleep(0.01)
-    answer = ask(run, operation, json.loads(arguments), key, gone=disguise == "gone")
-    with open(f"{file}.draft", "w", encoding="utf-8") as draft:
-        json.dump(answer, draft)
-    os.rename(f"{file}.draft", file)
+    ask(run, operation, json.loads(arguments), key, file, gone=disguise == "gone")
 
 
-def ask(run: str, operation: str, arguments: dict[str, object], key: str, gone: bool = False) -> object:
+def ask(
+    run: str, operation: str, arguments: dict[str, object], key: str, file: str | None = None, gone: bool = False
+) -> object:
+    """The answer is kept before the line is closed: who ends its own session is ended from then on."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(f"{run}/daemon.sock")
         request = {"id": 1, "op": operation, "args": arguments, "key": key}
@@ -46,7 +46,12 @@ def ask(run: str, operation: str, arguments: dict[str, object], key: str, gone: 
         if gone:
             os._exit(0)
         with sock.makefile("rb") as lines:
-            return json.loads(lines.readline() or b"null")
+            answer = json.loads(lines.readline() or b"null")
+        if file is not None:
+            with open(f"{file}.draft", "w", encoding="utf-8") as draft:
+                json.dump(answer, draft)
+            os.rename(f"{file}.draft", file)
+        return answer
 
 
 def _double_fork() -> None:
