@@ -44,7 +44,7 @@ def test_text_is_sent_literally(lit: Engine, headless: bool) -> None:
     for text in TEXTS:
         lit.call("send_input", session=session, text=text)
     expected = "".join(text + ("\n" if headless else "\r") for text in TEXTS)
-    assert wait_until(lambda: target.read_bytes() == expected.encode()), target.read_bytes()
+    assert wait_until(lambda: target.exists() and target.read_bytes() == expected.encode()), target.read_bytes()
     big = "x" * 300_000
     lit.call("send_input", session=session, text=big, enter=False)
     assert wait_until(lambda: target.stat().st_size == len(expected.encode()) + len(big))
@@ -55,7 +55,8 @@ def test_keys_by_name(lit: Engine) -> None:
     session = lit.start("sh", "-c", f"stty raw -echo; echo on; exec cat > {target}")["id"]
     lit.call("wait_session", session=session, until="text=on", timeout="120s")
     lit.call("send_input", session=session, text="Up C-c M-x F5 S-Left Enter q", keys=True)
-    assert wait_until(lambda: target.read_bytes() == b"\x1b[A\x03\x1bx\x1b[15~\x1b[1;2D\rq")
+    expected = b"\x1b[A\x03\x1bx\x1b[15~\x1b[1;2D\rq"
+    assert wait_until(lambda: target.exists() and target.read_bytes() == expected)
 
 
 def test_ctrl_c_by_name_interrupts(lit: Engine) -> None:

@@ -187,7 +187,7 @@ def test_keys_are_typed_literally(lit: Engine, client: McpClient, tmux: Tmux, ha
             lit.call("type_in_tmux", socket=socket, name="work", text=keys, enter=enter)
         else:
             assert client.call("send_keys", name="work", keys=keys, enter=enter)["keys"] == keys
-    assert wait_until(lambda: len(file.read_bytes()) >= len(expected.encode()))
+    assert wait_until(lambda: file.exists() and len(file.read_bytes()) >= len(expected.encode()))
     assert file.read_bytes() == expected.encode()
 
 
