@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lamplighter.errors import Code, InputError
 
 _NAMED = {
@@ -14,6 +16,7 @@ _NAMED = {
     "F11": b"\x1b[23~", "F12": b"\x1b[24~",
 }  # fmt: skip
 _BY_NAME = {name.lower(): sent for name, sent in _NAMED.items()}
+_COMBINATION = re.compile(r"(?P<modifiers>(?:[CMS]-)+)(?P<key>\S+)")
 _MODIFIERS = {"S": 1, "M": 2, "C": 4}
 
 
@@ -23,6 +26,21 @@ def encode_keys(names: str) -> bytes:
     if not words:
         raise InputError(Code.BAD_INPUT, "no key is named", "name keys such as Up, C-c or Enter, apart by spaces")
     return b"".join(_encode(word) for word in words)
+
+
+def is_combination(text: str) -> bool:
+    """Whether a text that may be either is a key as people write one that has no character: modifiers before a key that there
+    is, as in C-c, or Escape. A named key alone (Up, Enter) is a word, and so is S- before a character."""
+    if text == "Escape":
+        return True
+    found = _COMBINATION.fullmatch(text)
+    if found is None or (found["modifiers"].replace("S-", "") == "" and len(found["key"]) == 1):
+        return False
+    try:
+        encode_keys(text)
+    except InputError:
+        return False
+    return True
 
 
 def _encode(word: str) -> bytes:

@@ -30,8 +30,9 @@ class OfTmux(Request):
 
 
 class TypeInTmux(OfTmux):
-    text: str = Field(description="what to type, sent literally")
-    enter: bool = Field(default=True, description="press Enter after the text")
+    text: str = Field(description="what to type, sent literally; with keys: names of keys, apart by spaces")
+    keys: bool = Field(default=False, description="the text names keys")
+    enter: bool = Field(default=True, description="press Enter after it")
 
 
 class Typed(Result):
@@ -72,7 +73,8 @@ async def type_in_tmux(call: Call, request: TypeInTmux) -> Typed:
     target = await _permitted(call, Act.SEND, named)
     send = call.app.speech.send if named.session else call.app.speech.foreign.send
     try:
-        sent = await send(target, request.text, keys=False, enter=request.enter, by=call.caller, key=call.key)
+        text = f"{request.text} Enter" if request.keys and request.enter else request.text
+        sent = await send(target, text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key)
     except LampError as error:
         if error.code in (Code.ENDED, Code.HOLDER_UNREACHABLE):
             await call.app.tmux_names.find(request.socket, request.name)  # which says so, when it is gone by now

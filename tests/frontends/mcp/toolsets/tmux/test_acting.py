@@ -37,7 +37,9 @@ TYPED = (
     ";",
     "a;",
     "a\\;",
-    "C-c",
+    "C-c now",
+    "C-",
+    "S-x",
     "Enter",
     "$(id)",
     "#{pid}",
@@ -49,9 +51,21 @@ TYPED = (
 )
 
 
-def agent(lit: Engine, **arguments: Any) -> Inhabitant:
+PRESSED = (
+    ("C-c", True, b"\x03\r"),
+    ("C-d", False, b"\x04"),
+    ("Escape", False, b"\x1b"),
+    ("M-Left", False, b"\x1b[1;3D"),
+)
+START_FILE = """
+alias greet='echo alias:'
+marked() { echo "function: $1"; }
+"""
+
+
+def agent(lit: Engine, start_file: str = "", **arguments: Any) -> Inhabitant:
     """An agent in a session, whose tmux is the test's."""
-    environment = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh", "PS1": "$ "}
+    environment = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh", "PS1": "$ ", "ENV": start_file}
     own = {"LAMPLIGHTER_HOME": str(lit.folder), "TMUX_TMPDIR": str(lit.folder)}
     return Inhabitant(lit, tools="tmux", environment={**environment, **own}, **arguments)
 
@@ -100,15 +114,31 @@ def test_a_session_with_a_shell(lit: Engine, client: McpClient, tmux: Tmux) -> N
 def test_a_command_and_what_became_of_it(client: McpClient, tmux: Tmux) -> None:
     assert client.call("new_session", name="slow", command="sleep 1000")["status"] == "running"
     failed = client.call("new_session", name="failed", command="echo why not; (exit 3)")
-    assert (failed["status"], failed["command"]) == ("exited with code 3", "echo why not; (exit 3)")
-    assert "why not" in client.call("capture_pane", name="failed")["text"]
-    assert client.call("new_session", name="odd", command="no-such-program '")["status"].startswith("exited with code")
-    # It goes on in a shell, as one would have it that was typed into one; Ctrl-C ends the command alone.
+    assert (failed["status"], failed["command"]) == ("running", "echo why not; (exit 3)")
+    assert shows(client, "failed", "\nwhy not")
     client.call("send_keys", name="failed", keys="echo still $((1+1)) here")
     assert shows(client, "failed", "still 2 here")
-    client.call("send_keys", name="slow", keys="\u0003", enter=False)
-    assert shows(client, "slow", "[the command exited with code 130]")
-    assert sorted(tmux.sessions()) == ["failed", "odd", "slow"]
+    client.call("send_keys", name="slow", keys="C-c")
+    client.call("send_keys", name="slow", keys="echo back $((1+1)) here")
+    assert shows(client, "slow", "back 2 here")
+    left = client.call("new_session", name="left", command="exit 4")
+    assert left["status"] in ("running", "exited with code 4")  # as far as it was when it was looked at
+    assert wait_until(lambda: sorted(tmux.sessions()) == ["failed", "slow"])
+
+
+def test_a_command_is_typed_into_the_shell_of_the_session(lit: Engine, tmux: Tmux) -> None:
+    """With what its start files define; and what the command changes stays changed."""
+    start_file = lit.folder / "start_file"
+    start_file.write_text(START_FILE)
+    inside = agent(lit, str(start_file), name="user")
+    try:
+        client = inside.client()
+        client.call("new_session", name="work", command="greet yes; marked yes; cd /usr; export KEPT=kept", cwd="/")
+        client.call("send_keys", name="work", keys="echo then $PWD $KEPT")
+        for text in ("alias: yes", "function: yes", "then /usr kept"):
+            assert shows(client, "work", text)
+    finally:
+        inside.close()
 
 
 @pytest.mark.alone
@@ -171,24 +201,25 @@ def test_a_name_with_what_tmux_keeps_for_itself(lit: Engine, client: McpClient, 
 
 @pytest.mark.parametrize("hand", [False, True])
 def test_keys_are_typed_literally(lit: Engine, client: McpClient, tmux: Tmux, hand: bool) -> None:
-    """Into a session of ours by its client, and into one that was made by hand by the operator."""
+    """Into a session of ours by its client, and into one that was made by hand by the operator. Names of keys press them."""
     file = lit.folder / "typed"
-    expected = "".join(f"{keys}\r" for keys in TYPED) + "end"
-    words = (sys.executable, "-c", READER, str(len(expected.encode())), str(file))
+    expected = "".join(f"{keys}\r" for keys in TYPED).encode() + b"end" + b"".join(sent for _, _, sent in PRESSED)
+    words = (sys.executable, "-c", READER, str(len(expected)), str(file))
     line = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
     if hand:
         tmux.new("work", *words)
     else:
         client.call("new_session", name="work", command=line)
     assert shows(client, "work", "reading")
-    for keys, enter in [*((keys, True) for keys in TYPED), ("end", False)]:
+    pressed = [(keys, enter) for keys, enter, _ in PRESSED]
+    for keys, enter in [*((keys, True) for keys in TYPED), ("end", False), *pressed]:
         if hand:
-            socket = socket_of(lit)
-            lit.call("type_in_tmux", socket=socket, name="work", text=keys, enter=enter)
+            named = (keys, enter) in pressed
+            lit.call("type_in_tmux", socket=socket_of(lit), name="work", text=keys, keys=named, enter=enter)
         else:
             assert client.call("send_keys", name="work", keys=keys, enter=enter)["keys"] == keys
-    assert wait_until(lambda: file.exists() and len(file.read_bytes()) >= len(expected.encode()))
-    assert file.read_bytes() == expected.encode()
+    assert wait_until(lambda: file.exists() and len(file.read_bytes()) >= len(expected))
+    assert file.read_bytes() == expected
 
 
 def test_keys_that_are_none(client: McpClient, tmux: Tmux) -> None:
@@ -196,7 +227,15 @@ def test_keys_that_are_none(client: McpClient, tmux: Tmux) -> None:
     assert "keys" in said(client, "send_keys", name="work")
     assert "keys" in said(client, "send_keys", name="work", keys=["Up"])
     client.call("new_session", name="own")
-    assert client.call("send_keys", name="own", keys="", enter=False)["keys"] == ""
+    assert "keys" in said(client, "send_keys", name="own", keys="", enter=False)
+
+
+def test_the_end_of_input_is_a_key(client: McpClient, tmux: Tmux) -> None:
+    client.call("new_session", name="work", command="cat; echo over $((1+1))")
+    client.call("send_keys", name="work", keys="a line")
+    assert shows(client, "work", "a line\na line")
+    client.call("send_keys", name="work", keys="C-d", enter=False)
+    assert shows(client, "work", "over 2")
 
 
 # -- kill_session
@@ -207,7 +246,8 @@ def test_nothing_is_left_of_a_kill(client: McpClient, tmux: Tmux, mark: str) -> 
     client.call("new_session", name="work", command=escapees)
     assert shows(client, "work", "ready")
     client.call("send_keys", name="work", keys="\u0003", enter=False)
-    assert shows(client, "work", "exited with code")
+    client.call("send_keys", name="work", keys="echo back $((1+1)) here")
+    assert shows(client, "work", "back 2 here")
     assert len(marked(mark)) >= 3  # they stay when the command is gone
     assert client.call("kill_session", name="work") == {"session": "work", "killed": True}
     assert none_left(mark)

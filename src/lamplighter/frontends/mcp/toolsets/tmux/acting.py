@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 import shlex
 import shutil
+from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.counting import counted
+from lamplighter.domain.keys import is_combination
 from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import server_for
-from lamplighter.errors import Code, ConflictError, DeadlineError, LampError, SurvivorsError
+from lamplighter.errors import (
+    Code,
+    ConflictError,
+    DeadlineError,
+    InputError,
+    LampError,
+    SurvivorsError,
+    UnavailableError,
+)
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import Answer, Hints
 from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, TmuxTool, check_new_name, server_of
 from lamplighter.operations.operation import Result
 
-_SETTLE = "0.5s"  # what fails at once has failed by then, as a rule
-_EXITED = "[the command exited with code "
-# The session outlives its command, so that what it printed can still be read, and there is a shell to go on in; Ctrl-C ends the
-# command alone. What the command was is an argument, never a part of the script.
-_SCRIPT = f"""trap : INT QUIT; "$1" -c "$2"; printf '\\n{_EXITED}%d]\\n' "$?"; exec "$1" """
+_READY = "5s"  # a shell whose start takes longer gets the command while it starts, and reads it then
+_QUIET = "0.1s"
+_SETTLE = "0.5s"  # what ends the shell at once has ended it by then, as a rule
 _KILL_FAILED = "tmux kill-session failed: "
 _PLAIN = frozenset({"NOT_FOUND", "FORBIDDEN", "APPROVAL_NEEDED", "APPROVAL_USED", "APPROVAL_EXPIRED"})
 
@@ -31,8 +39,8 @@ _PLAIN = frozenset({"NOT_FOUND", "FORBIDDEN", "APPROVAL_NEEDED", "APPROVAL_USED"
 class NewSession(ByName):
     command: str | None = Field(
         default=None,
-        description="a line for the user's shell, run first; the session goes on in a shell when it is done. "
-        "None: the shell alone",
+        description="typed into the session's shell, with Enter: aliases and functions of the shell's start files work in it, "
+        "and cd and export last. None: the shell alone",
     )
     cwd: str | None = Field(default=None, description="the folder to start in, absolute; by default the client's own")
 
@@ -40,17 +48,20 @@ class NewSession(ByName):
 class Made(Result):
     name: str
     cwd: str
-    command: str = Field(description="what runs: the line that was given, or the shell")
-    status: str = Field(description="running; or, when it was over at once: exited with code N, ended by SIGNAL")
+    command: str = Field(description="what was typed; without a command, the shell that runs")
+    status: str = Field(
+        description="of the session: running; or, when its shell left at once: exited with code N, ended by SIGNAL"
+    )
     hint: str = Field(description="how to attach, and what to call next")
 
 
 class SendKeys(ByName):
     keys: str = Field(
-        description="typed literally, whatever it contains: Up is two letters. Control keys as their characters: "
-        "\\u0003 is Ctrl-C, \\u001b Escape"
+        min_length=1,
+        description="a key (C-c, C-d, C-M-x, M-Left, Escape), or text, which is typed as it is: Up and Enter are words. "
+        "What only looks like a key is typed in two calls",
     )
-    enter: bool = Field(default=True, description="press Enter after it")
+    enter: bool = Field(default=True, description="press Enter after it; false for a key alone")
 
 
 class Typed(Result):
@@ -71,17 +82,25 @@ async def new_session(conversation: Conversation, request: NewSession) -> Answer
     client = conversation.client
     await conversation.app.admitted(client.caller, Act.READ)  # its result is what is read: refused before, not after
     shell, line = _shell(client.environment or os.environ), (request.command or "").strip()
-    started = await _start(conversation, request, ["/bin/sh", "-c", _SCRIPT, "sh", shell, line] if line else [shell])
-    status = await _status(conversation, started["id"], _EXITED if line else None)
+    _refuse_nul(line)
+    started = await _start(conversation, request, [shell])
+    typed = not line or await _typed(conversation, started["id"], line)
+    status = await _status(conversation, started["id"])
     session = await conversation.app.find(started["id"])
+    hint = _hint(conversation, request.name, alive=session.alive)
     made = Made(
         name=request.name,
         cwd=session.cwd,
         command=line or shell,
         status=status,
-        hint=_hint(conversation, request.name, alive=session.alive),
+        hint=hint if typed else f"Whether the command was typed is not known: it was interrupted just then. {hint}",
     )
     return Answer(made.model_dump(), f'session "{request.name}": {status}. {made.hint}')
+
+
+def _refuse_nul(line: str) -> None:
+    if "\0" in line:
+        raise InputError(Code.BAD_INPUT, "the command contains a NUL character", "leave it out; nothing was done")
 
 
 async def _start(conversation: Conversation, request: NewSession, command: list[str]) -> dict[str, Any]:
@@ -102,20 +121,27 @@ async def _start(conversation: Conversation, request: NewSession, command: list[
         raise ConflictError(Code.NAME_TAKEN, f'session "{request.name}" already exists', "") from None
 
 
-async def _status(conversation: Conversation, session: str, text: str | None) -> str:
-    """What has become of it, looked at and not assumed. `text` is what it prints when its command is over."""
-    until = f"text={text}" if text else "ended"
+async def _typed(conversation: Conversation, session: str, line: str) -> bool:
+    """The command, given to the shell once that is at its prompt. False when a crash has left open whether it was typed."""
+    with suppress(DeadlineError, ConflictError):
+        await conversation.operate("wait_session", session=session, until="idle", quiet=_QUIET, timeout=_READY)
     try:
-        await conversation.operate("wait_session", session=session, until=until, since=0, timeout=_SETTLE)
+        await conversation.operate("send_input", session=session, text=line, part="command")
+    except ConflictError:
+        pass  # the shell has left, which is what the status says
+    except UnavailableError as error:
+        if error.code is not Code.OUTCOME_UNKNOWN:
+            raise
+        return False
+    return True
+
+
+async def _status(conversation: Conversation, session: str) -> str:
+    """What has become of it, looked at and not assumed."""
+    try:
+        await conversation.operate("wait_session", session=session, until="ended", timeout=_SETTLE)
     except DeadlineError:
         return "running"
-    except ConflictError:
-        pass  # it ended before it printed that
-    if text:
-        shown = await conversation.operate("read_output", session=session, mode="output")
-        code = re.search(re.escape(text) + r"(\d+)\]", shown["text"])
-        if code:
-            return f"exited with code {code[1]}"
     found = (await conversation.app.find(session)).exit
     if found is None or (found.code is None and found.signal is None):
         return "exited"
@@ -143,10 +169,18 @@ def _hint(conversation: Conversation, name: str, *, alive: bool) -> str:
 
 async def send_keys(conversation: Conversation, request: SendKeys) -> Answer:
     socket = server_of(conversation).socket
+    pressed = is_combination(request.keys)
     await conversation.operate(
-        "type_in_tmux", socket=socket, name=request.name, text=request.keys, enter=request.enter, part="type"
+        "type_in_tmux",
+        socket=socket,
+        name=request.name,
+        text=request.keys,
+        keys=pressed,
+        enter=request.enter,
+        part="type",
     )
-    told = f'typed {len(request.keys)} characters{" and Enter" if request.enter else ""} into session "{request.name}"'
+    what = f"pressed {request.keys}" if pressed else f"typed {counted(len(request.keys), 'character')}"
+    told = f'{what}{" and Enter" if request.enter else ""} in session "{request.name}"'
     return Answer(Typed(session=request.name, keys=request.keys, enter=request.enter).model_dump(), told)
 
 
@@ -182,12 +216,12 @@ _KILLS = Hints(read_only=False, destructive=True, idempotent=False, open_world=F
 NEW_SESSION = TmuxTool(
     "new_session",
     "New tmux session",
-    "Start a detached session on the user's tmux server, with a shell in it or with a command that its shell runs "
-    "first. It stays when the command is done, when you leave and when the connection breaks, until its shell "
+    "Start a detached session on the user's tmux server with a shell in it, and type a command into that shell. "
+    "The session stays when the command is done, when you leave and when the connection breaks, until its shell "
     "exits or kill_session; it is yours to type into and to kill. Use it for jobs that outlive a conversation; to "
-    "run more in a session that is there, use send_keys. The status is looked at after half a second. Destroys "
-    "nothing. Fails, leaving nothing behind, when the name is taken (by anybody), the folder does not exist, or "
-    "tmux refuses; of two calls at once for a name one wins.",
+    "run more in a session that is there, use send_keys. The status is looked at after half a second; what the command "
+    "prints and whether it failed shows capture_pane. Destroys nothing. Fails, leaving nothing behind, when the name is "
+    "taken (by anybody), the folder does not exist, or tmux refuses; of two calls at once for a name one wins.",
     NewSession,
     Made,
     new_session,
@@ -196,8 +230,8 @@ NEW_SESSION = TmuxTool(
 SEND_KEYS = TmuxTool(
     "send_keys",
     "Send keys to a tmux session",
-    "Type text into a tmux session as a person would, then Enter unless enter is false. The text is never read as "
-    "names of keys. Use it to run or answer something in a session that is there; read the answer with "
+    "Type text into a tmux session as a person would, or press a key (C-c, C-d, Escape), then Enter unless enter is "
+    "false. Use it to run, answer or interrupt something in a session that is there; read the answer with "
     "capture_pane; to begin one use new_session, to end one kill_session. What is typed may destroy what that "
     "shell may destroy. You may type into what you started; other sessions, those made by hand too, need the "
     "operator's word: the error says how, and the same call then works. Fails when there is no session of exactly "
@@ -212,7 +246,7 @@ KILL_SESSION = TmuxTool(
     "Kill tmux session",
     "Kill a tmux session with every window and every process it started, nohup and setsid ones too: HUP first, "
     "then TERM, then KILL. Active or not, unsaved work in it is lost; its record and log stay (lamp show). "
-    "killed: true means that nothing is left. To stop only the command in it, send Ctrl-C with send_keys. You may "
+    "killed: true means that nothing is left. To stop only the command in it, press C-c with send_keys. You may "
     "kill what you started; other sessions, those made by hand too, need the operator's word: the error says how, "
     "and the same call then works. Fails when there is no session of exactly this name, or naming the processes "
     "that do not die.",

@@ -17,6 +17,7 @@ from lamplighter.lifecycle.tmux.tmux_names import does_not_exist, says, silent
 from lamplighter.operations.operation import Result
 
 _SHOWN = 20
+_MOST_LINES = 10_000
 
 
 class SessionRow(Result):
@@ -52,13 +53,15 @@ class Windows(Result):
 
 class CapturePane(ByName):
     lines: int = Field(
-        default=100, ge=1, le=10_000, description="how many lines at most, counted from the last with text"
+        default=100,
+        description="how many lines at most, counted from the last with text; a number out of range counts as the nearest in it",
+        json_schema_extra={"minimum": 1, "maximum": _MOST_LINES},
     )
 
 
 class Captured(Result):
     session: str
-    lines: int = Field(description="how many were asked for")
+    lines: int = Field(description="how many were asked for, within the range")
     text: str
 
 
@@ -89,12 +92,13 @@ async def list_windows(conversation: Conversation, request: ByName) -> Answer:
 
 async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
     socket = server_of(conversation).socket
-    text: str = (await conversation.operate("read_tmux", socket=socket, name=request.name, lines=request.lines))["text"]
+    lines = min(max(request.lines, 1), _MOST_LINES)
+    text: str = (await conversation.operate("read_tmux", socket=socket, name=request.name, lines=lines))["text"]
     last = text.rpartition("\n")[2].strip()[:200]
     told = f'{counted(len(text.splitlines()), "line")} of session "{request.name}"' + (
         f"; the last: {last}" if last else ""
     )
-    return Answer(Captured(session=request.name, lines=request.lines, text=text).model_dump(), told)
+    return Answer(Captured(session=request.name, lines=lines, text=text).model_dump(), told)
 
 
 async def _readable(conversation: Conversation) -> Server:
