@@ -19,7 +19,7 @@ import pytest
 
 from lamplighter.agents.hooks import HOOKS
 from lamplighter.agents.setup import SETUPS
-from lamplighter.frontends.cli import catalogue
+from lamplighter.frontends.cli import catalogue, json_text
 from lamplighter.frontends.cli.main import main
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.hooked import Hooked
@@ -131,6 +131,89 @@ def test_what_is_there_stays_and_comes_back_to_the_byte(at_home: Lamp, house: Pa
     done(at_home("uninstall", agent))
     assert files(house) == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+FILES = {
+    "claude": [".claude.json", ".claude/settings.json"],
+    "codex": [".codex/config.toml", ".codex/hooks.json"],
+    "gemini": [".gemini/settings.json"],
+    **{agent: [SERVERS[agent]] for agent in ("opencode", "cursor", "vscode")},
+}
+JSONS = [
+    "",
+    "{}",
+    "{ }",
+    "{\r\n\r\n}",
+    '{"hooks": {"Stop": []}}',
+    '{"mine": 1,"hooks":{}, "mcpServers" :{ },"servers":{\n},"mcp":{}  }\n\n',
+    '\ufeff{\r\n\t"hooks": { // none yet\r\n\t\t"Stop": [ ], "SessionStart": [{"hooks": [ ]}]\r\n\t},\r\n\t"mine": 1\r\n}',
+    '{"z": 0, "mine": 1, "a": 0,\n"mcpServers": {"lamplighter":{"command":"/old"  } }, /* gone */ "servers" : {\n}}',
+    '// mine\n{\n   "hooks": {"Stop": [ {"matcher": "x","hooks":[]} ] /* none */ },\n   "mine": 1,\n}\n// end',
+]
+TOMLS = [
+    "",
+    "\n",
+    "\ufeff# mine\r\n[mine]\r\nmine = 1\r\n[mcp_servers]",
+    "mine = 1 # and no newline",
+    '# top\n[mcp_servers.lamplighter]   # old\ncommand="/old"\n\n# next\n[mine]\nmine = 1\n\n\n',
+]
+EVERY_FILE = [(agent, file, text) for agent in FILES for file in FILES[agent]
+              for text in (TOMLS if file.endswith(".toml") else JSONS)]  # fmt: skip
+
+
+def edited(text: str) -> str:
+    """As somebody changes it who leaves alone what lamp wrote: in the middle, and at the end."""
+    text = text.replace("mine = 1", "mine  =  2\nyours = []").replace('"mine": 1', '"mine" :2,"yours":{ "x": []}')
+    return text + "\n\n"
+
+
+@pytest.mark.parametrize(("agent", "file", "text"), EVERY_FILE)
+@pytest.mark.parametrize("changed", [False, True], ids=["as installed", "changed since"])
+def test_every_byte_comes_back(at_home: Lamp, house: Path, agent: str, file: str, text: str, changed: bool) -> None:
+    path = house / file
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(text.encode())
+    done(at_home("install", agent))
+    assert b"lamp" in path.read_bytes()
+    if changed:
+        path.write_bytes(edited(path.read_bytes().decode()).encode())
+    done(at_home("uninstall", agent))
+    assert path.read_bytes().decode() == (edited(text) if changed else text)
+
+
+@pytest.mark.parametrize(("agent", "file", "text"), [one for one in EVERY_FILE if "old" in one[2] or "Stop" in one[2]])
+def test_a_file_that_its_agent_wrote_anew_says_the_same(
+    at_home: Lamp, house: Path, agent: str, file: str, text: str
+) -> None:
+    """In a form of its own, with one thing more in it: nothing of ours is found as it was written."""
+    path = house / file
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(text.encode())
+    read: Callable[[str], Any] = tomllib.loads if file.endswith(".toml") else _jsonc
+    before = read(text.removeprefix("\ufeff"))
+    done(at_home("install", agent))
+    written = read(path.read_text().removeprefix("\ufeff"))
+    path.write_text(
+        _as_toml({**written, "new": {"x": 1}}) if read is tomllib.loads else json.dumps({**written, "new": {"x": 1}})
+    )
+    done(at_home("uninstall", agent))
+    assert read(path.read_text()) == {**before, "new": {"x": 1}}
+
+
+def _jsonc(text: str) -> Any:
+    return json_text.value_of(text, json_text.parse(text))
+
+
+def _as_toml(document: dict[str, Any], above: str = "") -> str:
+    values = "".join(
+        f"{name} = {json.dumps(value)}\n" for name, value in document.items() if not isinstance(value, dict)
+    )
+    tables = [
+        f"[{above}{name}]\n{_as_toml(value, f'{above}{name}.')}"
+        for name, value in document.items()
+        if isinstance(value, dict)
+    ]
+    return values + "".join(tables)
 
 
 def test_what_is_registered_is_what_is_printed(at_home: Lamp, house: Path) -> None:

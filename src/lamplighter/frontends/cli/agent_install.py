@@ -25,6 +25,7 @@ from lamplighter.frontends.cli.installation import Installation
 from lamplighter.frontends.cli.ledger import Kept, Ledger, checksum
 from lamplighter.frontends.cli.mcp import configuration
 from lamplighter.frontends.cli.permitted import check_operator
+from lamplighter.frontends.cli.pieces import Piece
 from lamplighter.frontends.cli.placement import Step
 from lamplighter.frontends.cli.program import own_command
 from lamplighter.home import find_home
@@ -132,10 +133,11 @@ def _install(plan: AgentInstallation, texts: list[tuple[str, Text]]) -> None:
         if current is not None and _tried(path, text.is_complete, known):
             continue
         clean = _clean(plan.ledger, path, text, current)
-        after = _tried(path, text.put_in, (clean or b"").decode()).encode()
+        put, pieces = _tried(path, text.put_in, (clean or b"").decode())
+        after = put.encode()
         earlier = plan.ledger.find(path)
         folders = earlier.folders if earlier is not None else ledger.missing_folders(path)
-        kept = Kept(plan.target, path, checksum(after), clean is not None, folders)
+        kept = Kept(plan.target, path, checksum(after), clean is not None, folders, [list(one) for one in pieces])
         plan.add(Change(path, current, after, kept, clean))
         if clean is not None:
             plan.notes.append(f"as it was: {plan.ledger.backup_of(path)}")
@@ -152,7 +154,7 @@ def _uninstall(plan: AgentInstallation, texts: list[tuple[str, Text]]) -> None:
         elif kept is not None and checksum(current) == kept.after:
             plan.add(Change(path, current, before, folders=tuple(kept.folders)))
         else:
-            rest = _tried(path, text.take_out, current.decode(), before.decode() if before is not None else None)
+            rest = _rest(path, text, current, before, kept)
             gone = not rest.strip() or rest.split() == ["{}"]
             after = None if gone and (kept is not None and not kept.existed) else rest.encode()
             if after != current:
@@ -197,7 +199,13 @@ def _clean(kept_in: Ledger, path: str, text: Text, current: bytes | None) -> byt
     if current is None:
         return None
     before = kept_in.before(kept) if kept is not None else current
-    return _tried(path, text.take_out, current.decode(), before.decode() if before is not None else None).encode()
+    return _rest(path, text, current, before, kept).encode()
+
+
+def _rest(path: str, text: Text, current: bytes, before: bytes | None, kept: Kept | None) -> str:
+    """The file without what is ours, when somebody has changed it since."""
+    pieces = [Piece(*one) for one in kept.pieces] if kept is not None else []
+    return _tried(path, text.take_out, current.decode(), before.decode() if before is not None else None, pieces)
 
 
 def _read(path: str) -> bytes | None:

@@ -12,6 +12,9 @@ from typing import Any, cast
 from lamplighter.agents.setup import Entry, is_hook
 from lamplighter.frontends.cli import json_text, toml_text
 from lamplighter.frontends.cli.json_text import Child, Node
+from lamplighter.frontends.cli.pieces import Piece, piece
+
+_BOM = "\ufeff"
 
 
 class Text:
@@ -29,31 +32,53 @@ class Text:
             return text == self.whole.value
         if self.toml:
             return all(toml_text.value_at(text, entry.keys) == entry.value for entry in self.entries)
-        if not text.strip():
+        if not _says(text):
             return False
         return all(self._is_there(text, entry) for entry in self.entries)
 
-    def put_in(self, text: str) -> str:
+    def put_in(self, text: str) -> tuple[str, list[Piece]]:
+        """The text with all of it, and what each entry changed."""
         if self.whole is not None:
-            return str(self.whole.value)
+            return str(self.whole.value), []
+        pieces = list[Piece]()
+        for entry in self.entries:
+            changed = self._with_entry(text, entry)
+            pieces.append(piece(text, changed))
+            text = changed
+        return text, pieces
+
+    def _with_entry(self, text: str, entry: Entry) -> str:
         if self.toml:
-            for entry in self.entries:
-                text = toml_text.with_table(text, entry.keys, table(entry.keys, entry.value))
+            text = toml_text.with_table(text, entry.keys, table(entry.keys, entry.value))
             toml_text.parse(text)
             return text
-        text = text if text.strip() else "{}\n"
-        for entry in self.entries:
-            put = json_text.with_item if entry.item else json_text.with_value
-            text = put(text, entry.keys, entry.value)
-        return text
+        put = json_text.with_item if entry.item else json_text.with_value
+        return put(
+            text if _says(text) else f"{text[:1] if text.startswith(_BOM) else ''}{{}}\n", entry.keys, entry.value
+        )
 
-    def take_out(self, text: str, before: str | None) -> str:
-        """The text without what is ours. Where the file had something else of that name before, that is there again."""
+    def take_out(self, text: str, before: str | None, pieces: Sequence[Piece] = ()) -> str:
+        """The text without what is ours, and with what the file had in its place before. What still stands as it was put in, by
+        its piece, leaves no byte different; else what is ours is found by what it says."""
         if self.whole is not None:
             return before or ""
-        for entry in self.entries:
-            text = self._without_toml(text, entry, before) if self.toml else self._without_json(text, entry, before)
+        known = pieces if len(pieces) == len(self.entries) else [None] * len(self.entries)
+        for entry, put in reversed([*zip(self.entries, known, strict=True)]):
+            rest = self._without_toml(text, entry, before) if self.toml else self._without_json(text, entry, before)
+            exact = put.taken_back(text, lines=self.toml) if put is not None else None
+            text = exact if exact is not None and self._say_the_same(exact, rest) else rest
         return text
+
+    def _say_the_same(self, text: str, other: str) -> bool:
+        try:
+            return self._meaning(text) == self._meaning(other)
+        except ValueError:
+            return False
+
+    def _meaning(self, text: str) -> Any:
+        if self.toml:
+            return toml_text.parse(text)
+        return json_text.value_of(text, json_text.parse(text)) if _says(text) else {}
 
     # -- TOML
 
@@ -62,8 +87,9 @@ class Text:
         known = toml_text.value_at(before, entry.keys) if before else None
         if found is None or found == known:
             return text
-        clean = toml_text.without_table(text, entry.keys)
-        return f"{clean}\n{table(entry.keys, cast('dict[str, Any]', known))}" if isinstance(known, dict) else clean
+        if before is None or known is None:
+            return toml_text.without_table(text, entry.keys)
+        return toml_text.with_text(text, entry.keys, toml_text.text_of(before, entry.keys))
 
     # -- JSON
 
@@ -78,13 +104,13 @@ class Text:
         return ours == entry.value["hooks"]
 
     def _without_json(self, text: str, entry: Entry, before: str | None) -> str:
-        if not text.strip():
+        if not _says(text):
             return text
         if entry.item:
             return self._without_hooks(text, entry.keys, before)
         if json_text.find(text, entry.keys) is None:
             return text
-        known = json_text.find(before, entry.keys) if before and before.strip() else None
+        known = json_text.find(before, entry.keys) if before and _says(before) else None
         if known is not None and before is not None:
             return self._put_back(text, entry.keys, json_text.value_of(before, known))
         return _without(text, entry.keys, before)
@@ -95,11 +121,13 @@ class Text:
         return text if same else json_text.with_value(text, keys, value)
 
     def _without_hooks(self, text: str, keys: Sequence[str], before: str | None) -> str:
-        """Each of ours out of its group, and the group with it when nothing else is in it."""
-        while (found := self._first_hook(text, keys)) is not None:
-            text = json_text.without(text, *found)
-        node = json_text.find(text, keys)
-        return _without(text, keys, before) if node is not None and not node.children else text
+        """Each of ours out of its group, and the group with it when nothing else is in it. A list that was empty stays."""
+        rest = text
+        while (found := self._first_hook(rest, keys)) is not None:
+            rest = json_text.without(rest, *found)
+        node = json_text.find(rest, keys)
+        emptied = rest != text and node is not None and not node.children
+        return _without(rest, keys, before) if emptied else rest
 
     def _first_hook(self, text: str, keys: Sequence[str]) -> tuple[Node, Child] | None:
         groups = json_text.find(text, keys)
@@ -133,13 +161,18 @@ def _without(text: str, keys: Sequence[str], before: str | None) -> str:
         node = json_text.find(text, keys[:place])
         if parent is None or node is None or (place < len(keys) and node.children):
             break
-        if place < len(keys) and before and before.strip() and json_text.find(before, keys[:place]) is not None:
+        if before and _says(before) and json_text.find(before, keys[:place]) is not None:
             break
         child = next(
             child for child in reversed(parent.children) if child.node is node or child.name == keys[place - 1]
         )
         text = json_text.without(text, parent, child)
     return text
+
+
+def _says(text: str) -> bool:
+    """Whether there is anything in it; a mark of the byte order is nothing."""
+    return bool(text.removeprefix(_BOM).strip())
 
 
 def _groups(value: Any) -> list[dict[str, Any]]:

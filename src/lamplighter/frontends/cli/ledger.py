@@ -20,13 +20,15 @@ LONGEST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`after`: what the file became, by its checksum. `existed`: there was a file before. `folders`: those made for it."""
+    """`after`: what the file became, by its checksum. `existed`: there was a file before. `folders`: those made for it. `pieces`:
+    what was changed in it, each as it was and as it is since."""
 
     agent: str
     path: str
     after: str
     existed: bool
     folders: list[str] = field(default_factory=list[str])
+    pieces: list[list[str]] = field(default_factory=list[list[str]])
 
 
 class Ledger:

@@ -10,8 +10,11 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+from lamplighter.frontends.cli.pieces import common
+
 BEGIN = "# lamp install wrote this; lamp uninstall takes it away"
 END = "# end of what lamp install wrote"
+_BOM = "\ufeff"
 _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
@@ -21,7 +24,7 @@ class TextError(ValueError):
 
 def parse(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix(_BOM))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise TextError(str(error)) from None
 
@@ -36,24 +39,54 @@ def value_at(text: str, keys: Sequence[str]) -> Any:
 
 def with_table(text: str, keys: Sequence[str], body: str) -> str:
     """The text with this table, whose header is in `body`; one that stands there already gives way to it."""
+    return with_text(text, keys, f"{BEGIN}\n{body.rstrip()}\n{END}\n")
+
+
+def with_text(text: str, keys: Sequence[str], block: str) -> str:
+    """The text with these lines in place of the table, or at its end when it has none."""
     newline = "\r\n" if "\r\n" in text else "\n"
     clean = without_table(text, keys)
-    gap = "" if not clean else newline if clean.endswith("\n") else newline * 2
-    block = f"{BEGIN}\n{body.rstrip()}\n{END}\n"
-    return clean + gap + block.replace("\n", newline)
+    at = _place(text, keys, clean)
+    if at is None:
+        gap = "" if not clean.strip(_BOM) else newline if clean.endswith("\n") else newline * 2
+        return clean + gap + _in_lines_of(block, newline)
+    behind = newline if clean[at:].strip() and not block.endswith("\n\n") else ""
+    return clean[:at] + _in_lines_of(block, newline) + behind + clean[at:]
+
+
+def text_of(text: str, keys: Sequence[str]) -> str:
+    """The table and those below it, as they are written."""
+    return "".join(text[start:end] for start, end in _spans(text, _headers(keys)))
+
+
+def _place(text: str, keys: Sequence[str], clean: str) -> int | None:
+    """Where in the text without the table it stood, unless that is at the end."""
+    spans = _spans(text, _headers(keys))
+    if not spans:
+        return None
+    head = common(text[: spans[0][0]], clean)
+    return head if clean[head:].strip() else None
+
+
+def _in_lines_of(block: str, newline: str) -> str:
+    return block.replace("\r\n", "\n").replace("\n", newline)
 
 
 def without_table(text: str, keys: Sequence[str]) -> str:
     """The text without the table and those below it, and without our two lines. TextError when it is there in another form."""
     parse(text)
-    named = re.escape(".".join(keys))
-    for span in reversed([*_spans(text, re.compile(rf"^[ \t]*\[{named}(?:\.[^\]\n]+)?\][^\n]*\n?", re.MULTILINE))]):
-        text = text[: span[0]] + text[span[1] :]
+    for start, end in reversed(_spans(text, _headers(keys))):
+        text = text[:start] + text[end:]
     marks = re.compile(rf"(?:\r?\n)?^(?:{re.escape(BEGIN)}|{re.escape(END)})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     text = marks.sub("", text)
     if value_at(text, keys) is not None:
         raise TextError(f"{'.'.join(keys)} is set there in another way than as a table of its own; take it out first")
     return text
+
+
+def _headers(keys: Sequence[str]) -> re.Pattern[str]:
+    """Of the table, and of those below it."""
+    return re.compile(rf"^{_BOM}?[ \t]*\[{re.escape('.'.join(keys))}(?:\.[^\]\n]+)?\][^\n]*\n?", re.MULTILINE)
 
 
 def _spans(text: str, header: re.Pattern[str]) -> list[tuple[int, int]]:

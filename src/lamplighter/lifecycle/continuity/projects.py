@@ -94,8 +94,10 @@ class Projects:
         return own if own and session and identity_of(session.cwd).id == here.id else here
 
     async def resolve(self, word: str, folder: str | None, *, new: bool = False) -> Project:
-        """What somebody calls it: an identity, a name when only one is called so, or a folder. `new`: a name that nobody has used
-        yet is a project from now on."""
+        """What somebody calls it: the name of the one that the folder is in, an identity, a name when only one is called so, or a
+        folder. `new`: a name that nobody has used yet is a project from now on."""
+        if folder is not None and word == (here := identity_of(folder)).label:
+            return Project(here.id, word)
         known = await self.fleet.store.get(lambda db: handoffs.projects_named(db, word))
         exact = [(identity, name) for identity, name in known if identity == word]
         if len(exact or known) == 1:
