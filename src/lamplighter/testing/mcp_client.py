@@ -1,6 +1,7 @@
 """An MCP client that a test drives message by message: real bridges over real pipes. For tests only.
 
-The SDK's own client is used where a whole client is wanted; this one can also misbehave.
+The SDK's own client is used where a whole client is wanted; this one can also misbehave. Like the SDKs' it holds what each tool
+returns, also when it fails, against the output schema of that tool.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any
 
+import jsonschema
+
+from lamplighter.frontends.mcp.toolsets import load
 from lamplighter.testing import mcp_agent
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.processes import alive, inspect, wait_until
@@ -24,6 +28,7 @@ from lamplighter.testing.processes import alive, inspect, wait_until
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 _SECONDS = 200.0
+_SERVER = "lamplighter"
 
 
 class ToolError(Exception):
@@ -61,6 +66,8 @@ class McpClient:
         self._from_server = from_server
         self._numbers = itertools.count(1)
         self._answers: dict[Any, queue.Queue[dict[str, Any] | None]] = {}
+        self._called: dict[int, str] = {}
+        self._schemas: dict[str, dict[str, Any]] = {}
         self._gone = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -70,12 +77,20 @@ class McpClient:
     def initialize(self, **capabilities: Any) -> dict[str, Any]:
         self.capabilities = capabilities
         if self.protocol == MODERN:
-            return self.request("server/discover", {})
+            return self._met(self.request("server/discover", {}))
         info = {"name": "test", "version": "1"}
         params = {"protocolVersion": self.protocol, "capabilities": capabilities, "clientInfo": info}
         found = self.request("initialize", params)
         self.notify("notifications/initialized", {})
-        return found
+        return self._met(found)
+
+    def _met(self, greeting: dict[str, Any]) -> dict[str, Any]:
+        """From now on what its tools return is checked. What they list of themselves is checked elsewhere."""
+        server = greeting.get("serverInfo") or greeting["_meta"]["io.modelcontextprotocol/serverInfo"]
+        _, ours, toolset = str(server["name"]).partition(_SERVER)
+        if ours:
+            self._schemas = {tool.name: tool.output_schema for tool in load(toolset[1:] or "core").tools}
+        return greeting
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The structured result; ToolError when the tool says no."""
@@ -94,6 +109,8 @@ class McpClient:
         """Send a request; its number."""
         number = next(self._numbers)
         self._answers[number] = queue.Queue()
+        if method == "tools/call":
+            self._called[number] = str(params.get("name"))
         self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": self._enveloped(params)})
         return number
 
@@ -105,7 +122,17 @@ class McpClient:
         del self._answers[number]
         if "error" in message:
             raise RpcError(message["error"])
+        if number in self._called:
+            self._check(self._called.pop(number), message["result"])
         return message["result"]
+
+    def _check(self, tool: str, result: dict[str, Any]) -> None:
+        """As both SDKs do: a tool with an output schema returns a structure that fits it; one that fails may return none."""
+        if tool not in self._schemas or result.get("resultType", "complete") != "complete":
+            return
+        structure = result.get("structuredContent")
+        if structure is not None or not result.get("isError"):
+            jsonschema.validate(structure, self._schemas[tool])
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

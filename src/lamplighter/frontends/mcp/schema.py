@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 def input_schema(model: type[BaseModel]) -> Schema:
     """Closed: a misspelt argument is refused by the client already. Hidden fields are not in it, and are refused."""
-    schema = _compact(model.model_json_schema())
+    schema = _compact(model.model_json_schema(), null_is_left_out=True)
     fields = {name: field for name, field in schema.get("properties", {}).items() if not field.pop("hidden", False)}
     schema["properties"] = fields
     schema["additionalProperties"] = False
@@ -25,7 +25,7 @@ def output_schema(model: type[BaseModel]) -> Schema:
     """What is in a result; of what is there always, the first field alone is said to be, for the size of it. Open to an error in
     the result's place: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call returns against this too,
     and would show their user a wrong schema where we say what to do next."""
-    schema = _compact(model.model_json_schema(mode="serialization"))
+    schema = _compact(model.model_json_schema(mode="serialization"), null_is_left_out=False)
     required: list[str] = schema.get("required", [])
     found = cast("Schema", _without_required(schema))
     return {**found, "anyOf": [{"required": required[:1]}, {"required": ["error"]}]} if required else found
@@ -46,20 +46,26 @@ def _without_required(part: Any) -> Any:
     )
 
 
-def _compact(schema: Schema) -> Schema:
+def _compact(schema: Schema, *, null_is_left_out: bool) -> Schema:
     definitions: Schema = schema.pop("$defs", {})
-    found = cast("Schema", _shrunk(schema, definitions))
+    found = cast("Schema", _shrunk(schema, definitions, null_is_left_out=null_is_left_out))
     found.pop("description", None)  # the tool has one
     return {"type": "object", **found}
 
 
-def _shrunk(part: Any, definitions: Schema) -> Any:
-    """Without titles, references, and the null that stands for being left out."""
+def _shrunk(part: Any, definitions: Schema, *, null_is_left_out: bool) -> Any:
+    """Without titles and references; of an input also without the null that stands for being left out. A result says null."""
+
+    def shrunk_part(value: Any) -> Any:
+        return _shrunk(value, definitions, null_is_left_out=null_is_left_out)
+
     if isinstance(part, list):
-        return [_shrunk(item, definitions) for item in cast("list[Any]", part)]
+        return [shrunk_part(item) for item in cast("list[Any]", part)]
     if not isinstance(part, dict):
         return part
-    node = _without_null(dict(cast("Schema", part)))  # first: what is left may be a reference
+    node = dict(cast("Schema", part))
+    if null_is_left_out:
+        node = _without_null(node)  # first: what is left may be a reference
     if "$ref" in node:
         target = dict(definitions[str(node.pop("$ref")).rpartition("/")[2]])
         target.pop("description", None)  # a docstring of ours: what the field is, the field says
@@ -72,15 +78,15 @@ def _shrunk(part: Any, definitions: Schema) -> Any:
     if node.get("default", 0) is None:
         del node["default"]
     properties = node.pop("properties", None)
-    shrunk = {name: _shrunk(value, definitions) for name, value in node.items()}
+    shrunk = {name: shrunk_part(value) for name, value in node.items()}
     if properties is not None:
-        shrunk["properties"] = {name: _shrunk(value, definitions) for name, value in properties.items()}
+        shrunk["properties"] = {name: shrunk_part(value) for name, value in properties.items()}
     return shrunk
 
 
 def _without_null(node: Schema) -> Schema:
-    """`anyOf` of something and null, with null for left out, is that something. A result that may be null
-    keeps both choices: a list of types is what some clients cannot read."""
+    """`anyOf` of something and null, with null for left out, is that something: a list of types is what some clients cannot
+    read."""
     choices = node.get("anyOf")
     if not isinstance(choices, list):
         return node
@@ -88,6 +94,4 @@ def _without_null(node: Schema) -> Schema:
     if len(kept) != 1 or len(kept) == len(cast("list[Schema]", choices)):
         return node
     rest = {name: value for name, value in node.items() if name != "anyOf"}
-    if "default" in node:
-        return {**kept[0], **rest}
-    return node
+    return {**kept[0], **rest}
