@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -205,6 +207,69 @@ class Viewer:
 
     def type(self, data: bytes) -> None:
         self.sock.sendall(pack_input(data))
+
+
+ASKING = r"""
+import os, sys, tty
+tty.setraw(0)
+said = sys.stdout.buffer
+said.write(b"ready"); said.flush()
+heard = b""
+while data := os.read(0, 1024):
+    heard += data
+    if b"Q" in heard:
+        heard = heard.replace(b"Q", b"")
+        said.write(b"\x1b[2;3H\x1b["); said.flush()
+        said.write(b"6n"); said.flush()
+    while b"R" in heard:
+        answer, heard = heard.split(b"R", 1)
+        said.write(b"<" + answer.lstrip(b"\x1b") + b">"); said.flush()
+"""
+
+
+def answers(lit: Engine, session: str) -> str:
+    """All that it was answered, once it has gone on to read what was sent after that."""
+    lit.call("send_input", session=session, text="[endR", enter=False)
+    lit.call("wait_session", session=session, until="text=<[end>", since=0, timeout="120s")
+    return "".join(re.findall("<.*?>", lit.output(session)))
+
+
+def asking(lit: Engine) -> str:
+    session = lit.start(sys.executable, "-c", ASKING)["id"]
+    lit.call("wait_session", session=session, until="text=ready", since=0, timeout="120s")
+    return session
+
+
+def test_who_only_watches_leaves_the_answer_to_us(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    """Also of a question that comes in two parts; and those who watch do not even see it."""
+    session = asking(lit)
+    watcher = attach(session, read_only=True)
+    watcher.sock.sendall(pack_json({"op": "here"}))
+    lit.call("send_input", session=session, text="Q", enter=False)
+    watcher.until(b"<[2;3>")
+    assert b"\x1b[6n" not in watcher.output
+    assert b"\0\0\0\0" in watcher.output
+    assert answers(lit, session) == "<[2;3><[end>"
+
+
+def test_of_several_terminals_one_answers(lit: Engine, attach: Callable[..., Viewer]) -> None:
+    """Whoever came last, as long as they are there; the others do not see the question."""
+    session = asking(lit)
+    first, second = attach(session), attach(session)
+    second.sock.sendall(pack_json({"op": "resize", "rows": 31, "cols": 99}))
+    first.until_event("resize")  # so the other has come for good
+    first.type(b"Q")
+    second.until(b"\x1b[6n")
+    second.type(b"\x1b[7;7R")
+    first.until(b"<[7;7>")
+    assert b"\x1b[6n" not in first.output
+    second.sock.close()
+    assert wait_until(lambda: lit.show(session)["attached"] == 1)
+    first.type(b"Q")
+    first.until(b"\x1b[6n")
+    first.type(b"\x1b[8;8R")
+    first.until(b"<[8;8>")
+    assert answers(lit, session) == "<[7;7><[8;8><[end>"
 
 
 @pytest.mark.alone

@@ -34,6 +34,11 @@ class Listener:
     def full(self) -> bool:
         return self.channel.pending >= CREDIT
 
+    @property
+    def behind(self) -> bool:
+        """What comes now is not passed on to it."""
+        return not self.lossless and (self.full or self.skipped_from is not None)
+
 
 class Audience:
     def __init__(self) -> None:
@@ -44,15 +49,42 @@ class Audience:
         return sum(1 for listener in self.listeners if listener.person)
 
     @property
+    def _hearing(self) -> list[Listener]:
+        return [listener for listener in self.listeners if not listener.deaf]
+
+    @property
     def holds_back(self) -> bool:
         """Somebody who must miss nothing has not kept up: stop reading from the session for now."""
         return any(listener.lossless and listener.full for listener in self.listeners)
 
+    @property
+    def answerer(self) -> Listener | None:
+        """Whose terminal answers what a program asks: one that can be typed at and keeps up. The client that the session
+        belongs to, else whoever attached last."""
+        able = [
+            listener
+            for listener in self.listeners
+            if listener.confirmed and not (listener.read_only or listener.deaf or listener.behind)
+        ]
+        return next((listener for listener in able if listener.bound), able[-1] if able else None)
+
     def hear(self, offset: int, stream: int, data: bytes) -> list[Listener]:
         """Pass output on; those who are gone come back."""
         frame = pack_output(offset, stream, data)
-        hearing = [listener for listener in self.listeners if not listener.deaf]
-        return [listener for listener in hearing if not self._pass(listener, offset, frame)]
+        return [listener for listener in self._hearing if not self._pass(listener, offset, frame)]
+
+    def hear_terminal(
+        self, offset: int, data: bytes, hidden: tuple[int, bytes], answerer: Listener | None
+    ) -> list[Listener]:
+        """The same of a terminal. Whoever answers, and whoever must miss nothing, gets it as it is; the others get `hidden`,
+        without its questions and with an offset of its own."""
+        whole, rest = pack_output(offset, 1, data), pack_output(hidden[0], 1, hidden[1]) if hidden[1] else b""
+        gone: list[Listener] = []
+        for listener in self._hearing:
+            frame = whole if listener is answerer or listener.lossless else rest
+            if frame and not self._pass(listener, offset, frame):
+                gone.append(listener)
+        return gone
 
     def tell(self, message: dict[str, object], confirmed: bool = False) -> list[Listener]:
         """Tell everybody, or those who have spoken; the ones who are gone come back."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -24,6 +23,7 @@ from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.log import LogWriter
 from lamplighter.holder.meter import Meter
 from lamplighter.holder.orders import Orders
+from lamplighter.holder.questions import Questions
 from lamplighter.holder.repair import repair
 from lamplighter.holder.segments import INPUT, RESIZE
 from lamplighter.holder.streams import Streams
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 _INPUT_QUEUE = 1 << 20
 _UNCLAIMED_SECONDS = 60.0
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
-# What a program asks its terminal: status, cursor position, attributes, name, keyboard protocol, colours.
-_QUERY = re.compile(rb"\x1b\[(?:[56]n|[>=?]?0?c|>0?q|\?u|\?\d+\$p)|\x1b\]1[01];\?")
 
 
 class Shim:
@@ -73,6 +71,7 @@ class Shim:
         self.meter = Meter(f"{spec['folder']}/meter")
         self.audience = Audience()
         self.orders = Orders(self)
+        self.questions = Questions()
         self.controllers: list[Channel] = []
         self.armed: dict[Channel, int] = {}
         self.inputs: deque[str] = deque(maxlen=256)
@@ -243,13 +242,24 @@ class Shim:
         self.meter.last_output = now
         self.meter.heard = time.monotonic()
         self.meter.write()
-        if self.audience.listeners:
-            for listener in self.audience.hear(start, stream, b"".join(chunks)):
-                self._leave(listener)
-        elif "terminal" in self.streams.open and self.controllers and _QUERY.search(b"".join(chunks)):
-            self.announce({"event": "query", "from": start, "offset": self.log.offset})
+        if self.audience.listeners or self.controllers:
+            self._pass_on(start, stream, b"".join(chunks))
+        else:
+            self.questions.forget()
         if self.armed:
             self.notify()
+
+    def _pass_on(self, start: int, stream: int, data: bytes) -> None:
+        """To those who listen. A question to the terminal is for one of them, or for the daemon when none can answer."""
+        if "terminal" not in self.streams.open:
+            gone = self.audience.hear(start, stream, data)
+        else:
+            hidden, answerer = self.questions.take(start, data), self.audience.answerer
+            gone = self.audience.hear_terminal(start, data, hidden, answerer)
+            if self.questions.asked and answerer is None:
+                self.announce({"event": "query", "from": start, "offset": self.log.offset})
+        for listener in gone:
+            self._leave(listener)
 
     def notify(self) -> None:
         """Tell those who wait for output past a cursor, once."""

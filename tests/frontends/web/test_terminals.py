@@ -88,6 +88,39 @@ def test_watched_until_the_keyboard_is_taken(served: Engine) -> None:
         assert b"not-2" not in watch.data
 
 
+ASKING = r"""
+import os, sys, tty
+tty.setraw(0)
+said = sys.stdout.buffer
+said.write(b"ready"); said.flush()
+while data := os.read(0, 1024):
+    if b"Q" in data:
+        said.write(b"\x1b[2;3H\x1b[6n"); said.flush()
+    said.write(data.replace(b"Q", b"").hex().encode()); said.flush()
+"""
+PLACE = b"\x1b[2;3R".hex()
+
+
+def test_one_answers_whoever_watches_and_types(served: Engine) -> None:
+    """Two pages, one with the keyboard: neither is asked, and Lamplighter answers, once."""
+    mine, session = page(served), served.start(sys.executable, "-c", ASKING)["id"]
+    served.call("wait_session", session=session, until="text=ready", since=0, timeout="120s")
+    with mine.terminal(session) as one, mine.terminal(session) as other:
+        watching, typing = Watch(one), Watch(other)
+        assert watching.hears(lambda said: said["type"] == "screen")
+        assert typing.hears(lambda said: said["type"] == "screen")
+        served.call("send_input", session=session, text="Q", enter=False)
+        assert wait_until(lambda: served.output(session).count(PLACE) == 1)
+        typing.say(type="take", rows=24, cols=80)
+        assert typing.hears(lambda said: said == {"type": "keyboard", "held": True})
+        other.send(b"Q")
+        assert wait_until(lambda: served.output(session).count(PLACE) == 2)
+        other.send(b"end")
+        assert typing.shows(b"end".hex().encode())
+        assert b"\x1b[6n" not in watching.data + typing.data
+    assert served.output(session).count(PLACE) == 2
+
+
 def test_who_leaves_gives_the_keyboard_back(served: Engine) -> None:
     mine, session = page(served), served.start("cat")["id"]
     with mine.terminal(session) as terminal:
