@@ -138,7 +138,7 @@ class App:
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
         self.portrait.host = self.host
-        self.journal = Journal(self.fleet)
+        self.journal = Journal(self.fleet, self.judgement)
         self.tokens = Tokens(self.fleet, self.tasks)
         self.logins = Logins(self.fleet)
         self.execution = Execution(self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,27 @@ def test_a_log_does_not_redraw_and_a_spinner_does() -> None:
     assert not redraws(b"GET / 200\r\r\nGET / 200\r\n")
     assert redraws(b"\r\x1b[2K| thinking")
     assert words_of("\r\x1b[2K⠋ Thinking… (12s)".encode()) == words_of("\r\x1b[2K⠙ Thinking… (907s)".encode())
+
+
+QUESTION = Evidence(
+    processes=1, cpu_rate=0.01, cpu_age=1.0, output_age=1.2, age=1.5, rest=Rest.INPUT, front="sh",
+    tail=Tail("Proceed? [y/N]", prompt=False, asks=True),
+)  # fmt: skip
+
+
+def test_a_question_waits_at_once_and_a_line_that_asks_nothing_does_not() -> None:
+    assert judge(QUESTION, LIMITS)[0] is Verdict.WAITING
+    assert judge(QUESTION, LIMITS)[1][0] == "sh waits for an answer: Proceed? [y/N]"
+    assert verdict(replace(QUESTION, rest=Rest.KEYS)) is Verdict.WAITING
+    for other in (
+        {"output_age": 0.5},  # more may come yet
+        {"input_age": 0.5},  # it was just answered
+        {"tail": Tail("working on it", prompt=False, asks=False)},
+        {"rest": None},
+        {"rest": Rest.RUNNING},
+        {"rest": Rest.KEYS, "cpu_rate": 0.1},
+        {"cpu_rate": 0.5},
+        {"background": "job"},
+        {"terminal": False},
+    ):
+        assert verdict(replace(QUESTION, **other)) is Verdict.WORKING, other

@@ -102,6 +102,8 @@ def test_waiting_for_all_that_match(calm: Engine) -> None:
             calm.call("send_input", session=f"job-{number}", text="go")
         done = next(waiting)["result"]
     assert [one["exit"]["code"] for one in done["sessions"]] == [0, 1, 2]
+    assert [one["failed"] for one in done["sessions"]] == [False, True, True]
+    assert done["failed"]
     assert calm.show(other)["state"] == "running"
 
 

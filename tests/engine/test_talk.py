@@ -148,6 +148,36 @@ def test_waiting(lit: Engine) -> None:
     assert caught.value.code is Code.ENDED
 
 
+def test_waiting_for_a_question_and_for_the_first_of_several(lit: Engine) -> None:
+    """What `wait` calls a question, listings do too."""
+    asks = lit.start("sh", "-c", "printf 'Proceed? [y/N] '; read x; echo got $x; exit 3", name="asks")["id"]
+    found = lit.call("wait_session", session=asks, until="ended,waiting", timeout="120s")
+    assert (found["met"], found["state"], found["failed"]) == ("waiting", "running", False)
+    assert found["asks"] == "sh waits for an answer: Proceed? [y/N]"
+    shown = lit.show(asks)
+    assert (shown["verdict"], shown["evidence"][0]) == ("waiting", found["asks"])
+    idle = lit.call("wait_session", session=asks, until=["idle"], quiet="0.1s", timeout="120s")
+    assert (idle["met"], idle["asks"]) == ("idle", found["asks"])
+    lit.call("send_input", session=asks, text="y")
+    found = lit.call("wait_session", session=asks, until=["ended", "text=never"], timeout="120s")
+    assert (found["met"], found["exit"], found["failed"], found["asks"]) == ("ended", {"code": 3}, True, None)
+    again = lit.call("wait_session", session=asks, until="idle,waiting,ended,text=got y", since=0, timeout="120s")
+    assert (again["met"], again["failed"]) == ("text=got y", False), "an end comes after all else"
+    with pytest.raises(LampError) as caught:
+        lit.call("wait_session", session=asks, until="waiting,idle", timeout="120s")
+    assert caught.value.code is Code.ENDED
+
+
+def test_a_listing_knows_a_question_by_itself(lit: Engine) -> None:
+    """Nobody has looked at it before: neither a wait nor the patrol."""
+    asks = lit.start("sh", "-c", "printf 'Overwrite? (y/n) '; read x; exec sleep 300")["id"]
+    plain = lit.start("sh", "-c", "printf 'counting '; read x")["id"]
+    assert wait_until(lambda: lit.show(asks)["verdict"] == "waiting")
+    assert not lit.show(plain)["evidence"][0].endswith("?")
+    lit.call("send_input", session=asks, text="y")
+    assert wait_until(lambda: lit.show(asks)["verdict"] == "working")
+
+
 def test_one_that_computes_is_not_idle(lit: Engine) -> None:
     session = lit.start("sh", "-c", "while :; do :; done")["id"]
     with pytest.raises(LampError) as caught:

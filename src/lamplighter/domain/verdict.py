@@ -40,6 +40,8 @@ ACTIVE = frozenset({Verdict.WORKING, Verdict.WAITING, Verdict.UNKNOWN})
 BUSY_CPU = 0.02
 SPINNING_CPU = 0.25
 """Cores: more than this is more than drawing a spinner takes."""
+QUESTION_SECONDS = 1.0
+"""A question that nothing followed for so long waits for its answer."""
 _DEEP_SECONDS = 60.0
 
 
@@ -119,6 +121,8 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return _or_orphaned(seen, Verdict.STUCK, f"{seen.halted or 'all of it'} is stopped")
     if seen.told and seen.told.sign is Sign.WAITING and not seen.gone:
         return Verdict.WAITING, seen.told.words
+    if _asks_now(seen):
+        return Verdict.WAITING, _asked(seen)
     spins = seen.repeats_for >= limits.spin and seen.behind_rate is not None
     if _computes(seen, limits) or (_is_lively(seen, limits) and not spins):
         return Verdict.WORKING, ""
@@ -193,11 +197,26 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.told and _is_at_prompt(seen):
         return Verdict.FINISHED if seen.told.turned else Verdict.IDLE, seen.told.words
     if _asks(seen):
-        said = f": {seen.tail.line}" if seen.tail and seen.tail.line else ""
-        return Verdict.WAITING, f"{seen.front} waits for an answer{said}"
+        return Verdict.WAITING, _asked(seen)
     if seen.rest not in (Rest.INPUT, Rest.KEYS):
         return Verdict.IDLE, f"{seen.front} has done {nothing}"
     return Verdict.IDLE, f"{seen.front} waits for input"
+
+
+def _asks_now(seen: Evidence) -> bool:
+    """A question is the last thing that it printed, and it takes input: a moment is enough to know that it waits. Only where no
+    screen tells better, its owner is there, and nothing runs beside it."""
+    if seen.told or seen.gone or seen.background or not seen.terminal or seen.tail is None or not seen.tail.asks:
+        return False
+    if any(age is not None and age < QUESTION_SECONDS for age in (seen.output_age, seen.input_age)):
+        return False
+    rate = seen.cpu_rate or 0.0
+    return (seen.rest is Rest.INPUT and rate < SPINNING_CPU) or (seen.rest is Rest.KEYS and rate < BUSY_CPU)
+
+
+def _asked(seen: Evidence) -> str:
+    said = f": {seen.tail.line}" if seen.tail and seen.tail.line else ""
+    return f"{seen.front} waits for an answer{said}"
 
 
 def _asks(seen: Evidence) -> bool:

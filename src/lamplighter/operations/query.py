@@ -64,11 +64,14 @@ class Events(Result):
 
 @operation(command="events", group="machine", positional=("session",))
 async def list_events(call: Call, request: ListEvents) -> Events:
-    """Show the audit log: who did what to which session, and when. Nothing is ever taken out of it."""
+    """Show the audit log: who did what to which session, and when. Nothing is ever taken out of it.
+
+    With follow, changes of verdict come with the events, as they are seen; they have no number and are not kept.
+    """
     session = await call.app.find(request.session) if request.session else None
     events = await call.app.journal.events(session, request.since, request.limit)
     if request.follow:
-        last = events[-1].n if events else request.since
+        last = (events[-1].n if events else None) or request.since
         for event in events:
             await call.emit(event)
         async for event in call.app.journal.follow(session, last):

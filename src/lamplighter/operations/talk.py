@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.condition import parse_conditions, reads_output
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
 from lamplighter.domain.selection import parse_selection
@@ -141,10 +142,10 @@ async def _transcript(call: Call, request: ReadOutput, session: Session) -> Outp
 
 class WaitSession(Request):
     session: str = Field(description="id, unique beginning of an id, name, or a selection: cron:*, mine,kind:subagent")
-    until: str = Field(
+    until: str | list[str] = Field(
         default="ended",
-        description="ended; idle (quiet, at no work and not waiting for its own); reply (to what was sent last); or text=… (in "
-        "its output from now on)",
+        description="ended; idle (quiet, at no work and not waiting for its own); waiting (it asks a person); reply (to what was "
+        "sent last); text=… (in its output from now on). Several, with commas between them: the first that comes",
     )
     timeout: str | None = Field(default=None, description="give up after this long: 5, 5s, 30m, 8h")
     since: int | None = Field(
@@ -164,10 +165,6 @@ class WaitSession(Request):
     )
 
 
-_WITHOUT_OUTPUT = ("ended", "idle")
-"""What can be waited for that tells nothing of what was printed."""
-
-
 class WaitedFor(Result):
     """The sessions that are waited for, as the first item that comes: what a selection means changes with time."""
 
@@ -181,6 +178,8 @@ class WaitedOne(Result):
     met: str = Field(description="what came true")
     cursor: int
     exit: dict[str, Any] | None
+    failed: bool = Field(description="it ended badly (another status than 0, a signal, lost), or its turn was not done")
+    asks: str | None = Field(default=None, description="with idle or waiting: what it asks a person, if it does")
     reply: str | None = Field(default=None, description="with reply: what it answered")
     turn: str | None = Field(
         default=None, description="with reply: done, interrupted, failed; ended: it ended before it was done"
@@ -197,6 +196,8 @@ class Waited(Result):
     met: str = Field(description="what came true")
     cursor: int | None
     exit: dict[str, Any] | None
+    failed: bool = Field(description="at least one of them ended badly, or its turn was not done")
+    asks: str | None = None
     reply: str | None = None
     turn: str | None = None
     source: str | None = None
@@ -205,16 +206,18 @@ class Waited(Result):
 
 @operation(command="wait", group="sessions", positional=("session",))
 async def wait_session(call: Call, request: WaitSession) -> Waited:
-    """Wait until a session is idle, has ended, has answered or has printed a text; or until each of several has. Changes nothing.
+    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; or until each of several has.
+    Changes nothing.
 
     A word that names a session means that one; anything else is a selection, of which all are waited for that match when
-    this is called. TIMEOUT when it takes longer than the timeout; ENDED when one ended before it was idle or printed the text.
+    this is called. Of several things to wait for, the first that comes is told. TIMEOUT when it takes longer than the timeout;
+    ENDED when one ended before it was idle or printed the text.
     """
     timeout = None if request.timeout is None else parse_duration(request.timeout, "timeout")
     quiet = parse_duration(request.quiet, "quiet")
-    call.app.waiting.check(request.until)
+    conditions = parse_conditions(request.until)
     chosen = await _waited_for(call, request)
-    if request.until not in _WITHOUT_OUTPUT:
+    if any(map(reads_output, conditions)):
         call.approvable = (
             call.approvable and len(chosen) == 1
         )  # the operator is asked about one session, never about many
@@ -222,9 +225,16 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
             await call.app.readable(call, session)
     if len(chosen) > 1:
         await call.emit(WaitedFor(ids=[session.id for session in chosen]))
-    found = await call.app.waiting.wait_for_all(chosen, request.until, timeout, request.since, quiet)
-    alone = found[0] if len(found) == 1 else dict.fromkeys(WaitedOne.model_fields) | {"met": request.until}
+    found = await call.app.waiting.wait_for_all(chosen, conditions, timeout, request.since, quiet)
+    alone = found[0] if len(found) == 1 else dict.fromkeys(WaitedOne.model_fields) | _of_many(found)
     return Waited.model_validate({**alone, "sessions": found})
+
+
+def _of_many(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "met": ",".join(dict.fromkeys(one["met"] for one in found)),
+        "failed": any(one["failed"] for one in found),
+    }
 
 
 async def _waited_for(call: Call, request: WaitSession) -> list[Session]:

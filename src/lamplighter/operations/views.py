@@ -224,7 +224,9 @@ class SessionDetail(SessionView):
 
 
 class EventView(Result):
-    n: int
+    n: int | None = Field(
+        description="its number; None of a change of verdict, which is told to who follows and not kept"
+    )
     at: str
     session: str | None
     name: str | None

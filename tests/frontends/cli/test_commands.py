@@ -139,6 +139,29 @@ def test_wait_times_out_with_its_own_status(lamp: Lamp) -> None:
     error(lamp("wait", "one", "--timeout", "0.1", "--json"), "TIMEOUT", 7)
 
 
+def test_a_session_that_failed_is_a_failed_wait(lamp: Lamp) -> None:
+    lamp("start", "--name", "build", "--", "sh", "-c", "exit 3")
+    done = lamp("wait", "build")
+    assert (done.returncode, done.stdout.split("(")[0], done.stdout.split("): ")[1]) == (10, "ended build ", "exit 3\n")
+    lamp("start", "--name", "fine", "--", "true")
+    assert lamp("wait", "fine", "--for", "waiting", "--for", "ended").returncode == 0
+    assert document(lamp("wait", "build", "--for", "idle,ended", "--json"), 10)["failed"]
+
+
+def test_events_that_are_followed_show_changes_of_verdict(lit: Engine, background: Callable[..., Any]) -> None:
+    asks = lit.start("sh", "-c", "read x; printf 'Proceed? [y/N] '; read x")["id"]
+    follower = background("events", asks, "--follow", "--json")
+    assert json.loads(follower.stdout.readline())["session"] == asks, "it follows by now"
+    lit.call("send_input", session=asks, text="ask")
+    while (event := json.loads(follower.stdout.readline()))["action"] != "verdict" or event["detail"][
+        "is"
+    ] != "waiting":
+        pass
+    assert (event["n"], event["session"]) == (None, asks)
+    assert event["detail"]["because"] == "sh waits for an answer: Proceed? [y/N]"
+    assert all(one["action"] != "verdict" for one in lit.events(asks)), "a verdict is never kept"
+
+
 def test_reading_more_than_a_page_misses_nothing(lamp: Lamp) -> None:
     lamp("start", "--name", "many", "--headless", "--", "seq", "400000")
     lamp("wait", "many")
@@ -186,7 +209,7 @@ def test_nobody_notices_that_the_daemon_died(lit: Engine, background: Callable[.
     lit.kill(lit.daemon())
     assert lit.cli("kill", "one", "--force", "--grace", "0").returncode == 0
     out, _ = waiting.communicate(timeout=200)
-    assert waiting.returncode == 0
+    assert waiting.returncode == 10, "it was killed, and did not do what it was waited for"
     assert json.loads(out)["state"] == "ended"
 
 

@@ -33,7 +33,7 @@ _METAVARS = {
     "since": "CURSOR",
     "env": "K=V",
     "cwd": "FOLDER",
-    "until": "idle|ended|reply|text=…",
+    "until": "ended|idle|waiting|reply|text=TEXT",
     "detach_key": "KEY",
     "expires": "TIME",
     "scope": "SCOPES",

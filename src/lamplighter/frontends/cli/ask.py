@@ -13,7 +13,7 @@ from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.client import Client, new_key
 from lamplighter.frontends.cli.output import Output
 from lamplighter.frontends.cli.requests import complete
-from lamplighter.frontends.cli.statuses import STATUS
+from lamplighter.frontends.cli.statuses import STATUS, WAITED_FOR_FAILED
 from lamplighter.home import find_home
 
 _VIEWS = {
@@ -84,7 +84,7 @@ def wait(command: Command, arguments: Arguments, output: Output) -> int:
 
     result = Client(find_home()).call(command.operation, request, each=chosen.update, again=rest)
     present(command.name, result, output)
-    return 0
+    return WAITED_FOR_FAILED if result["failed"] else 0
 
 
 def present(name: str, result: dict[str, Any], output: Output) -> None:

@@ -29,7 +29,8 @@ def events(command: Command, arguments: Arguments, output: Output) -> int:
     seen = {"since": request.get("since", 0)}
 
     def show(event: dict[str, Any]) -> None:
-        seen["since"] = event["n"]
+        if event["n"] is not None:  # a change of verdict is told and not kept: it has no number to go on from
+            seen["since"] = event["n"]
         if output.as_json:
             output.document(event, line=True)
         else:

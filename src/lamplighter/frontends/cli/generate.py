@@ -94,11 +94,16 @@ def _field(
         "default": facts.get("default"),
         "choices": None if flags else each.get("enum"),
         "description": facts.get("description", ""),
-        "list": shape.get("type") == "array",
+        "list": shape.get("type") == "array" or _takes_several(facts),
         "dict": shape.get("type") == "object",
         "negated": negated,
         "words": (operation.name, name) in WORDS,
     }
+
+
+def _takes_several(facts: dict[str, Any]) -> bool:
+    """Whether it is one word or several: on the command line the option can be given again."""
+    return any(option.get("type") == "array" for option in facts.get("anyOf", [])[1:])
 
 
 def _shape(facts: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:

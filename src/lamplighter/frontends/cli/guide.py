@@ -33,7 +33,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "wait": (
         "lamp wait nightly",
-        "lamp wait claude --for idle --timeout 10m",
+        "lamp wait build && ./deploy",
+        "lamp wait claude --for waiting,idle,ended --timeout 10m",
         "lamp wait claude --for reply --timeout 10m",
         "lamp wait web --for text='listening on'",
         "lamp wait 'cron:*' --timeout 1h",
@@ -131,7 +132,11 @@ NOTES: dict[str, str] = {
     ),
     "ls": _SELECTION,
     "tree": _SELECTION,
-    "wait": "Exit status 7 when the timeout passed, 5 when a session ended first.",
+    "wait": (
+        "Of several, such as --for waiting,ended, the first that comes is named; text=… comes last, as it may have commas. Exit "
+        "status 10 when what was waited for ended by a signal or with another status than 0, so that lamp wait build && deploy "
+        "deploys only what was built; 7 when the timeout passed; 5 when a session ended before the rest could come true."
+    ),
     "cleanup": (
         f"{_SELECTION} Exit status 8 when something survived, else that of the first row that failed; a row that is "
         "skipped is no failure."

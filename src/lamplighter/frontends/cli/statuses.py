@@ -45,6 +45,7 @@ STATUS: dict[Code, int] = {
 }
 
 DECLINED = 9
+WAITED_FOR_FAILED = 10
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -59,6 +60,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("7", "it took longer than the timeout"),
     ("8", "something survived an ending"),
     ("9", "the answer to a question was no; nothing was done"),
+    ("10", "wait: what was waited for ended, and failed"),
     ("130", "interrupted with Ctrl-C"),
     ("141", "whoever read the output went away"),
 )

@@ -17,7 +17,17 @@ from lamplighter.domain.lease import Lease
 from lamplighter.domain.lines import tail_of
 from lamplighter.domain.session import Driver, Session
 from lamplighter.domain.sign import Sign
-from lamplighter.domain.verdict import BUSY_CPU, Evidence, Rest, Thresholds, Verdict, is_active, judge, judge_logical
+from lamplighter.domain.verdict import (
+    BUSY_CPU,
+    QUESTION_SECONDS,
+    Evidence,
+    Rest,
+    Thresholds,
+    Verdict,
+    is_active,
+    judge,
+    judge_logical,
+)
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
@@ -154,17 +164,53 @@ class Judgement:
         await self.listen(session for session in sessions if self._may_spin(session))
         found = [self._judge(session, measures.get(session.id, _NOTHING)) for session in sessions]
         deadline = time.monotonic() + _SCREENS_SECONDS
+        found = await self._with_questions(found, deadline)
         for number, one in enumerate(found):
             looks = self._wants_screen(one, hurried=time.monotonic() > deadline)
             if looks:
                 await self._read_screen(one.session)
             elif self._lacks_tail(one):
-                await self._read_tail(one)
+                await self._read_tail(one.session)
             else:
                 continue
             self._judged.pop(one.session.id, None)
             found[number] = self._judge(one.session, one.measure)
         return found
+
+    async def _with_questions(self, found: list[Assessment], deadline: float) -> list[Assessment]:
+        """One whose output ends with a question may wait for its answer already: what it is at is looked for at once."""
+        asking = [one.session for one in found if self._may_ask(one) and time.monotonic() < deadline]
+        for session in asking:
+            await self._read_tail(session)
+        names = {session.id for session in asking if self._ends_with_question(session)}
+        if not names:
+            return found
+        self._pressing.update(names)
+        try:
+            measures = await self.gauge.measures(0.0)
+        finally:
+            self._pressing.subtract(names)
+        self._take_in(measures)
+        for name in names:
+            self._judged.pop(name, None)
+        return [self._judge(one.session, measures.get(one.session.id, _NOTHING)) for one in found]
+
+    def _may_ask(self, found: Assessment) -> bool:
+        """It has printed something, and nothing since a moment; nobody has read that yet."""
+        session, meter = found.session, found.reading
+        track = self.tracks.tracks.get(session.id) if session.alive and session.shim is not None else None
+        if track is None or meter is None or not meter.offset or track.tail_offset == meter.offset:
+            return False
+        if found.verdict not in (Verdict.WORKING, Verdict.UNKNOWN) or not _has_terminal(session):
+            return False
+        heard = self.fleet.clock.monotonic() - meter.heard
+        return heard >= QUESTION_SECONDS and self.screens.signs(session) is None
+
+    def _ends_with_question(self, session: Session) -> bool:
+        track, meter = self.tracks.tracks.get(session.id), self.fleet.reading(session.id)
+        if track is None or meter is None or track.tail is None:
+            return False
+        return track.tail_offset == meter.offset and track.tail.asks
 
     # -- taking in a look
 
@@ -193,6 +239,8 @@ class Judgement:
         now, meter = self.fleet.clock.monotonic(), self.fleet.reading(lamp.session.id)
         track = self.tracks.tracks.get(lamp.session.id)
         quiet = self.thresholds.quiet
+        if self._ends_with_question(lamp.session):
+            quiet = QUESTION_SECONDS
         if meter is not None and (now - meter.heard < quiet or now - meter.typed < quiet):
             spins = track is not None and now - track.novel_at > self.thresholds.spin / 2
             return Interest.NOW if spins else Interest.NONE
@@ -211,14 +259,15 @@ class Judgement:
         resting = track.front.rest in (Rest.INPUT, Rest.KEYS) and found.verdict in (Verdict.IDLE, Verdict.WAITING)
         return resting and track.tail_offset != found.reading.offset
 
-    async def _read_tail(self, found: Assessment) -> None:
-        assert found.reading is not None
-        track, offset = self.tracks.tracks[found.session.id], found.reading.offset
-        data, _ = await self.reading.raw(found.session, max(0, offset - _TAIL), _TAIL)
+    async def _read_tail(self, session: Session) -> None:
+        track, meter = self.tracks.tracks[session.id], self.fleet.reading(session.id)
+        if meter is None:
+            return
+        data, _ = await self.reading.raw(session, max(0, meter.offset - _TAIL), _TAIL)
         tail = tail_of(data)
         # Evidence is everybody's to read: where output is not, it quotes none.
         track.tail = tail._replace(line="") if self.fleet.settings.reads_own else tail
-        track.tail_offset = offset
+        track.tail_offset = meter.offset
 
     def _wants_screen(self, found: Assessment, *, hurried: bool) -> bool:
         """Once for each screen of an agent; of one that is drawn all the time, now and then. Who acts on it sees the newest."""

@@ -1,16 +1,19 @@
-"""Waiting for a session to be idle, to end, to print a text, or to answer. Changes nothing."""
+"""Waiting for a session to be idle, to ask a person, to end, to print a text, or to answer. Changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from lamplighter.domain.condition import ENDED, IDLE, REPLY, TEXT, WAITING, has_failed
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.session import Driver, Session
+from lamplighter.domain.verdict import Verdict
 from lamplighter.drivers import registered
 from lamplighter.drivers.logical import out_of_reach
-from lamplighter.errors import Code, ConflictError, DeadlineError, InputError
+from lamplighter.errors import Code, ConflictError, DeadlineError, LampError
 from lamplighter.lifecycle.dialogue.replies import Replies, Reply
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.sight.judgement import Judgement
@@ -20,6 +23,7 @@ from lamplighter.lifecycle.talk.speech import first_of
 if TYPE_CHECKING:
     from lamplighter.lifecycle.acp.talks import Talks
 
+T = TypeVar("T")
 _SAMPLE_SECONDS = 0.5
 _PAGE = 1 << 20
 _NAMED = 5
@@ -34,52 +38,74 @@ class Waiting:
         self.talks: Talks | None = None
         self.replies = replies
 
-    def check(self, until: str) -> None:
-        """BAD_INPUT when nothing of that name can be waited for."""
-        if until in ("ended", "idle", "reply") or (until.startswith("text=") and until != "text="):
-            return
-        raise InputError(
-            Code.BAD_INPUT,
-            f"nothing can be waited for that is called {until[:40]!a}",
-            "wait for idle, ended, reply or text=…",
-        )
-
     async def wait_for_all(
-        self, chosen: list[Session], until: str, timeout: float | None, since: int | None, quiet: float
+        self,
+        chosen: list[Session],
+        conditions: Sequence[str],
+        timeout: float | None,
+        since: int | None,
+        quiet: float,
     ) -> list[dict[str, Any]]:
-        """Until each has come to it, in the order given. The first that never can, or the timeout, ends the wait."""
-        waits = [asyncio.ensure_future(self._wait(session, until, since, quiet)) for session in chosen]
+        """Until each has come to one of these, in the order given. The first that never can, or the timeout, ends the wait."""
+        waits = [asyncio.ensure_future(self.wait_for_one(session, conditions, since, quiet)) for session in chosen]
         try:
             async with asyncio.timeout(timeout):
                 return list(await asyncio.gather(*waits))
         except TimeoutError:
             late = [session for session, wait in zip(chosen, waits, strict=True) if not _came(wait)]
-            raise _too_late(late or chosen, len(chosen), until, timeout or 0.0) from None
+            raise _too_late(late or chosen, len(chosen), conditions, timeout or 0.0) from None
         finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            await _drop(waits)
 
-    async def _wait(self, session: Session, until: str, since: int | None, quiet: float) -> dict[str, Any]:
-        reply = await self._until_reply(session, quiet) if until == "reply" else None
-        cursor = await self._condition(session, until, since, quiet) if reply is None else self._offset(session)
+    async def wait_for_one(
+        self, session: Session, conditions: Sequence[str], since: int | None, quiet: float
+    ) -> dict[str, Any]:
+        """Until the first of these comes. What can never come any more is left to the others; its error counts with the last."""
+        waits = [asyncio.ensure_future(self._come(session, one, since, quiet)) for one in conditions]
+        try:
+            first = await _first_true(waits, conditions)
+        finally:
+            await _drop(waits)
+        return await self._told(session, conditions[first], waits[first].result())
+
+    async def _told(self, session: Session, met: str, came: tuple[int, Reply | None]) -> dict[str, Any]:
+        cursor, reply = came
         now = await self.fleet.now(session)
         return {
             **(reply._asdict() if reply else {}),
             "id": now.id,
             "name": now.name,
             "state": now.state.value,
-            "met": until,
+            "met": met,
             "cursor": cursor,
             "exit": now.exit.document() if now.exit else None,
+            "failed": _failed(now, met, reply),
+            "asks": await self._question(now) if met in (IDLE, WAITING) else None,
         }
 
+    async def _question(self, session: Session) -> str | None:
+        """What it asks a person, where that is what it is at: as listings say it."""
+        if session.id not in self.fleet.lamps:
+            return None
+        found = await self.judgement.assess_one(session)
+        return found.evidence[0] if found.verdict is Verdict.WAITING else None
+
+    async def _come(
+        self, session: Session, condition: str, since: int | None, quiet: float
+    ) -> tuple[int, Reply | None]:
+        if condition == REPLY:
+            reply = await self._until_reply(session, quiet)
+            return self._offset(session), reply
+        return await self._condition(session, condition, since, quiet), None
+
     def _condition(self, session: Session, until: str, since: int | None, quiet: float) -> Any:
-        if until == "ended":
+        if until == ENDED:
             return self._until_ended(session)
-        if until == "idle":
+        if until == IDLE:
             return self._until_idle(session, quiet)
-        text = until.removeprefix("text=")
+        if until == WAITING:
+            return self._until_waiting(session)
+        text = until.removeprefix(TEXT)
         if session.driver is Driver.ACP and self.talks is not None:
             return self.talks.until_text(session, text, since)
         if session.logical:
@@ -116,6 +142,17 @@ class Waiting:
                 return self._offset(session)
             else:
                 await _either(lamp, _SAMPLE_SECONDS)
+
+    async def _until_waiting(self, session: Session) -> int:
+        """Until it asks a person for something, by the verdict that listings show."""
+        if session.logical:
+            raise out_of_reach(f"{session.name} ({session.id})")
+        while True:
+            lamp = self._living(session, "waiting for anybody")
+            (found,) = await self.judgement.decide([lamp.session])
+            if found.verdict is Verdict.WAITING:
+                return self._offset(session)
+            await _either(lamp, _SAMPLE_SECONDS)
 
     async def _until_text(self, session: Session, text: bytes, since: int | None) -> int:
         """In the output since the last input that was sent, unless a cursor is given: so no answer is missed or taken twice."""
@@ -158,11 +195,44 @@ class Waiting:
         return reading.offset if reading else 0
 
 
-def _came(wait: asyncio.Future[dict[str, Any]]) -> bool:
+def _came(wait: asyncio.Future[Any]) -> bool:
     return wait.done() and not wait.cancelled() and wait.exception() is None
 
 
-def _too_late(late: list[Session], of: int, until: str, seconds: float) -> DeadlineError:
+def _failed(session: Session, met: str, reply: Reply | None) -> bool:
+    if met == ENDED:
+        return has_failed(session.exit, session.ending.how if session.ending else None)
+    return reply is not None and reply.turn != "done"
+
+
+async def _first_true(waits: Sequence[asyncio.Future[T]], conditions: Sequence[str]) -> int:
+    """Which of them comes true first; one that has failed, when none can. An end is the last thing that happens: what else is
+    true of it was so before, and is soon known."""
+    left = set(waits)
+    while True:
+        done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+        if left and any(conditions[waits.index(wait)] == ENDED and _came(wait) for wait in done):
+            await asyncio.wait(left)
+        true = [number for number, wait in enumerate(waits) if _came(wait)]
+        if true:
+            return min(true, key=lambda number: conditions[number] == ENDED)
+        for wait in done:
+            if not left or not _is_over(wait.exception()):
+                return waits.index(wait)
+
+
+def _is_over(error: BaseException | None) -> bool:
+    return isinstance(error, LampError) and error.code is Code.ENDED
+
+
+async def _drop(waits: Iterable[asyncio.Future[Any]]) -> None:
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)
+
+
+def _too_late(late: list[Session], of: int, conditions: Sequence[str], seconds: float) -> DeadlineError:
+    until = " or ".join(conditions)
     named = ", ".join(f"{session.name} ({session.id})" for session in late[:_NAMED])
     more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
     many = f", {len(late)} of {of}" if of > 1 else ""

@@ -84,7 +84,14 @@ def _event(event: dict[str, Any]) -> list[str]:
     named = f"{clean(event['name'])} ({clean(event['session'])})" if event["name"] else clean(event["session"])
     session = named if event["session"] else "-"
     detail = " ".join(f"{clean(name)}={_value(value)}" for name, value in event["detail"].items())
-    return [str(event["n"]), clean(event["at"]), clean(event["by"]), clean(event["action"]), session, detail]
+    return [
+        "-" if event["n"] is None else str(event["n"]),
+        clean(event["at"]),
+        clean(event["by"]),
+        clean(event["action"]),
+        session,
+        detail,
+    ]
 
 
 def _value(value: Any) -> str:

@@ -38,11 +38,13 @@ def waited(result: dict[str, Any]) -> list[Block]:
 
 
 def _waited(one: dict[str, Any]) -> list[Block]:
+    style = "bad" if one["failed"] else "good"
     ended = f": {exit_words(one['exit'])}" if one["state"] == "ended" else ""
     if one.get("reply") is not None:
         how = "" if one["turn"] == "done" else f", {clean(one['turn'])}"
         return [
-            *_line("reply", "good", one, f"{how}{ended}:"),
+            *_line("reply", style, one, f"{how}{ended}:"),
             *(Line(clean(line)) for line in one["reply"].splitlines()),
         ]
-    return _line(clean(one["met"]), "good", one, ended)
+    asks = f": {clean(one['asks'])}" if one.get("asks") else ""
+    return _line(clean(one["met"]), style, one, ended or asks)
