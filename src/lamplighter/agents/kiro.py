@@ -37,10 +37,10 @@ class Agent(NamedTuple):
     config_path: str
 
 
-def chat(agent: str | None, *, resume: bool) -> list[str]:
+def chat(agent: str | None, *, resume: bool, model: str | None = None, command: str = COMMAND) -> list[str]:
     """One message, on standard input. Without `resume` a conversation begins; with it the folder's newest goes on."""
-    words = [COMMAND, "chat", "--no-interactive", "--trust-all-tools"]
-    return [*words, *(["--resume"] if resume else []), *(["--agent", agent] if agent else [])]
+    words = [command, "chat", "--no-interactive", "--trust-all-tools", *(["--resume"] if resume else [])]
+    return [*words, *(["--model", model] if model else []), *(["--agent", agent] if agent else [])]
 
 
 def speaks_acp(path: str, environment: Mapping[str, str]) -> bool:
@@ -78,6 +78,11 @@ def make_home(place: str, environment: Mapping[str, str]) -> None:
 
 def forget_conversation(place: str) -> None:
     shutil.rmtree(f"{place}/{_CONVERSATIONS}", ignore_errors=True)
+
+
+def session_file(folder: str) -> str:
+    """What older programs remember of a folder's conversation in."""
+    return os.path.join(folder, ".kiro", "session.json")
 
 
 def agents(listed: str, folder: str, environment: Mapping[str, str]) -> list[Agent]:

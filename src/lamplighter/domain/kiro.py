@@ -39,7 +39,8 @@ class TurnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KiroSession:
-    """`turns` counts those since it was made or cleared: the first has nothing to resume. `why` says how it came to its end."""
+    """`turns` counts those since it was made or cleared: the first has nothing to resume. `why` says how it came to its end.
+    `idle_seconds` without a word end it."""
 
     id: str
     owner: str
@@ -51,12 +52,13 @@ class KiroSession:
     key: str | None = None
     ended_at: float | None = None
     why: str | None = None
+    idle_seconds: float = IDLE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """`key` is also the key of its run. `stopped` is the wish to stop it, written before the act: cancelled, or ended with its
-    session. `chunks`, `errors` and `exit_code` are kept once it is done."""
+    session. `chunks`, when each came (`times`), `errors` and `exit_code` are kept once it is done."""
 
     id: str
     session: str
@@ -73,6 +75,7 @@ class Turn:
     errors: str = ""
     failure: str = ""
     exit_code: int | None = None
+    times: tuple[float, ...] = ()
 
     @property
     def done(self) -> bool:

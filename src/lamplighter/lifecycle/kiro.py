@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from lamplighter.agents import kiro as program
-from lamplighter.domain.kiro import IDLE_SECONDS, KiroSession, Turn, TurnKind, TurnState
+from lamplighter.domain.kiro import KiroSession, Turn, TurnKind, TurnState
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Session
 from lamplighter.lifecycle.acp.journal import spoken
@@ -117,7 +117,7 @@ class Kiro:
         said, failure = await asyncio.to_thread(_said, self.fleet.folder(run.id), run)
         if run.alive:
             state = TurnState.STREAMING if said.chunks else TurnState.RUNNING
-            return replace(turn, state=state, chunks=said.chunks, errors=said.errors)
+            return replace(turn, state=state, chunks=said.chunks, times=said.times, errors=said.errors)
         # Read once more: the wish to stop it is written before the act, so it is there by now if it was the cause.
         turn = await self.store.get(lambda db: kiro.turn(db, turn.id, turn.owner)) or turn
         if turn.done:
@@ -145,7 +145,7 @@ class Kiro:
             await self.settle(turn)
         now = self.fleet.clock.now()
         for session in await self.store.get(kiro.open_sessions):
-            if now - session.last_active > IDLE_SECONDS:
+            if now - session.last_active > session.idle_seconds:
                 await self._expire(session, now)
 
     async def _expire(self, session: KiroSession, now: float) -> None:
@@ -183,14 +183,15 @@ def _said(folder: str, run: Session) -> tuple[Said, str | None]:
         return transcribe(folder, ended=not run.alive), None
     found = spoken(folder)
     errors = transcribe(folder, ended=not run.alive).errors
-    return Said(found.chunks, errors), found.failure if found.stopped else None
+    return Said(found.chunks, errors, found.times), found.failure if found.stopped else None
 
 
 def _outcome(turn: Turn, run: Session, said: Said, failure: str | None) -> Turn:
     ending = run.ending
     code = run.exit.code if run.exit else None
     at = ending.at if ending else run.ended_at
-    done = replace(turn, ended_at=at or turn.created_at, chunks=said.chunks, errors=said.errors, exit_code=code)
+    spoken_at = {"chunks": said.chunks, "times": said.times, "errors": said.errors}
+    done = replace(turn, ended_at=at or turn.created_at, exit_code=code, **spoken_at)
     if turn.stopped:
         return replace(done, state=TurnState.CANCELLED, failure=_ENDED if turn.stopped == "ended" else "cancelled")
     if failure is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sqlite3
 from typing import Literal
 
@@ -17,10 +16,6 @@ from lamplighter.agents import kiro as program
 from lamplighter.domain.counting import counted
 from lamplighter.domain.exchange import Talk
 from lamplighter.domain.kiro import (
-    IDLE_SECONDS,
-    LONGEST_MESSAGE,
-    MOST_SESSIONS,
-    MOST_TASKS,
     KiroSession,
     Turn,
     TurnKind,
@@ -28,12 +23,12 @@ from lamplighter.domain.kiro import (
     new_session_id,
     new_task_id,
 )
+from lamplighter.domain.kiro_settings import KiroSettings, kiro_settings
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver
 from lamplighter.errors import (
     Code,
     ConflictError,
-    InputError,
     LampError,
     MissingError,
     SurvivorsError,
@@ -41,13 +36,12 @@ from lamplighter.errors import (
 )
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import KillSession, kill_session
+from lamplighter.operations.kiro_checks import check_folder, check_message, environment_of, find_program
 from lamplighter.operations.kiro_views import KiroSessionView, KiroTurnView, session_view, turn_view
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.speaking import launch_talk
 from lamplighter.operations.start import StartSession, start_session
 from lamplighter.store import events, kiro
-
-_USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class CreateKiroSession(Request):
@@ -60,19 +54,21 @@ class CreateKiroSession(Request):
 
 @operation(command=None, group="sessions", changes=True, act=Act.START)
 async def create_kiro_session(call: Call, request: CreateKiroSession) -> KiroSessionView:
-    """Make a session of kiro-cli, the active one of its caller from now on. It runs nothing until it is spoken to."""
+    """Make a session of kiro-cli, its caller's active one where there is none. It runs nothing until it is spoken to."""
     await call.app.allowed(call.caller, Act.START)
     if call.repeated:
         again = await call.app.store.get(lambda db: kiro.session_by_key(db, call.caller.name, call.key))
         if again is not None and again.ended_at is None:
             return session_view(again, await _active(call))
-    find_program(environment_of(request.environment))
-    folder = _check_folder(request.working_directory)
+    environment = environment_of(request.environment)
+    settings = kiro_settings(environment)
+    find_program(environment, settings)
+    folder = check_folder(request.working_directory)
     await call.app.kiro.sweep()
-    made = _new(call, request.agent or None, folder)
-    await call.app.store.write(lambda db: _insert(db, made))
+    made = _new(call, request.agent or None, folder, settings)
+    await call.app.store.write(lambda db: _insert(db, made, settings))
     call.app.fleet.announce()
-    return session_view(made, made.id)
+    return session_view(made, await _active(call))
 
 
 class OneKiroSession(Request):
@@ -133,27 +129,56 @@ class ClearKiroSession(Request):
     conversation: bool = Field(description="also what kiro-cli itself remembers, not only the history kept here")
 
 
+class ClearedKiroSession(Result):
+    session_id: str
+    working_directory: str
+    remembered: bool = Field(description="there was something to forget here")
+    file: str | None = Field(description="where the folder's own conversation is kept, with conversation")
+    deleted: bool = Field(description="that file was there")
+
+
 @operation(command=None, group="sessions", changes=True, act=Act.SEND)
-async def clear_kiro_session(call: Call, request: ClearKiroSession) -> ChosenKiroSession:
-    """Forget the history of a session of kiro-cli; with conversation also what kiro-cli remembers of it."""
+async def clear_kiro_session(call: Call, request: ClearKiroSession) -> ClearedKiroSession:
+    """Forget the history of a session of kiro-cli; with conversation also what kiro-cli remembers of it, in its folder too."""
     await call.app.kiro.sweep()
     now, owner = call.app.clock.now(), call.caller.name
 
-    def write(db: sqlite3.Connection) -> KiroSession:
+    def write(db: sqlite3.Connection) -> tuple[KiroSession, bool]:
         found = _chosen(db, owner, request.session_id)
+        remembered = found.turns > 0 or bool(kiro.history(db, found.id, 1))
         busy = kiro.undone_of(db, found.id)
         if request.conversation and busy is not None:
             raise _busy(found, busy)
         kiro.clear_history(db, found.id)
         kiro.touch(db, found.id, now, turns=0 if request.conversation else None)
         events.append(db, now, None, owner, "kiro session cleared", kiro=found.id, conversation=request.conversation)
-        return found
+        return found, remembered
 
-    found = await call.app.store.write(write)
+    found, remembered = await call.app.store.write(write)
     call.app.fleet.announce()
+    file, deleted = None, False
     if request.conversation:
         await call.app.kiro.forget_conversation(found.id)
-    return ChosenKiroSession(session_id=found.id, active=await _active(call))
+        file = program.session_file(found.working_directory)
+        deleted = await asyncio.to_thread(_delete, file)
+    folder = found.working_directory
+    return ClearedKiroSession(
+        session_id=found.id, working_directory=folder, remembered=remembered, file=file, deleted=deleted
+    )
+
+
+def _delete(file: str) -> bool:
+    try:
+        os.unlink(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise UnavailableError(
+            Code.DISK_FULL,
+            f"{file[:200]!a} cannot be deleted: {error.strerror}",
+            "delete it by hand; the conversation that is kept here is forgotten",
+        ) from None
+    return True
 
 
 class StartKiroTurn(Request):
@@ -179,11 +204,11 @@ async def start_kiro_turn(call: Call, request: StartKiroTurn) -> KiroTurnView:
     environment = environment_of(request.environment)
     known = await app.store.get(lambda db: kiro.turn_by_key(db, call.key)) if call.repeated else None
     if known is None:
-        _check_message(request)
-        find_program(environment)
+        check_message(request.message, "command" if request.kind == "command" else "message")
+        find_program(environment, kiro_settings(environment))
     identifier = known.id if known else new_task_id()
     with app.kiro.starting(identifier):
-        turn = known or await _begin(call, request, identifier)
+        turn = known or await _begin(call, request, identifier, kiro_settings(environment))
         if not turn.done:
             await _run(call, turn, environment)
     turn = await app.store.get(lambda db: kiro.turn(db, identifier, turn.owner)) or turn
@@ -192,28 +217,30 @@ async def start_kiro_turn(call: Call, request: StartKiroTurn) -> KiroTurnView:
         await app.kiro.abandon(turn.session)
         turn = await app.store.get(lambda db: kiro.turn(db, identifier, turn.owner)) or turn
     run = await app.kiro.run_of(turn)
-    return turn_view(await app.kiro.settle(turn), run)
+    return turn_view(await app.kiro.settle(turn), run, app.clock.now())
 
 
-async def _begin(call: Call, request: StartKiroTurn, identifier: str) -> Turn:
+async def _begin(call: Call, request: StartKiroTurn, identifier: str, settings: KiroSettings) -> Turn:
     """The intent, in one transaction: from here on the session is busy."""
     await call.app.kiro.sweep()
     owner, now = call.caller.name, call.app.clock.now()
-    folder = _check_folder(request.cwd) if request.session_id is None else ""
+    folder = check_folder(settings.working_directory or request.cwd) if request.session_id is None else ""
     at = request.session_id or await _active(call)
     if at is not None:
         await call.app.kiro.abandon(at)
 
     def write(db: sqlite3.Connection) -> Turn:
         if request.session_id is None and kiro.active(db, owner) is None:
-            _insert(db, _new(call, None, folder))
+            _insert(db, _new(call, None, folder, settings), settings)
         session = _chosen(db, owner, request.session_id)
         busy = kiro.undone_of(db, session.id)
         if busy is not None:
             raise _busy(session, busy)
-        if not kiro.make_room(db, owner, MOST_TASKS):
+        if not kiro.make_room(db, owner, settings.max_async_tasks):
             raise ConflictError(
-                Code.TOO_MANY, f"{owner} has {MOST_TASKS} tasks that are not done", "cancel some, or wait for them"
+                Code.TOO_MANY,
+                f"{owner} has {settings.max_async_tasks} tasks that are not done",
+                "cancel some, or wait for them",
             )
         kind, resumes = TurnKind(request.kind), session.turns > 0
         turn = Turn(identifier, session.id, owner, kind, request.message, resumes, call.key, now)
@@ -251,7 +278,8 @@ async def _run(call: Call, turn: Turn, environment: dict[str, str]) -> None:
 async def _spoken_to(call: Call, session: KiroSession, turn: Turn, home: str, environment: dict[str, str]) -> bool:
     """Over ACP, where the program has it: then it says itself when it is done. A conversation that was begun otherwise, one with
     an agent of the user's, and commands go the older way."""
-    if session.agent or turn.kind is TurnKind.COMMAND:
+    settings = kiro_settings(environment)
+    if session.agent or settings.default_agent or settings.default_model or turn.kind is TurnKind.COMMAND:
         return False
     conversation = await call.app.kiro.conversation(turn) if turn.resumes else None
     again = await call.app.kiro.run_of(turn)
@@ -259,30 +287,39 @@ async def _spoken_to(call: Call, session: KiroSession, turn: Turn, home: str, en
         return False
     if again is None and turn.resumes and conversation is None:
         return False
-    if not await call.app.kiro.speaks_acp(find_program(environment), environment):
+    path = find_program(environment, settings)
+    if not await call.app.kiro.speaks_acp(path, environment):
         return False
     talk = Talk(conversation, turn.message, once=True, trusting=True)
     await launch_talk(
         call,
-        program.ACP.command,
+        (settings.cli_path, *program.ACP.command[1:]),
         talk,
         agent="kiro",
         environment={**environment, program.HOME: home},
         cwd=session.working_directory,
         name=f"kiro:{turn.id}",
-        idle_limit=f"{IDLE_SECONDS:.0f}s",
+        idle_limit=f"{session.idle_seconds:g}s",
+        max_age=_longest(settings),
     )
     return True
 
 
+def _longest(settings: KiroSettings) -> str | None:
+    return f"{settings.command_timeout:g}s" if settings.command_timeout else None
+
+
 def _orders(session: KiroSession, turn: Turn, home: str, environment: dict[str, str]) -> StartSession:
+    settings = kiro_settings(environment)
+    agent = session.agent or settings.default_agent
     return StartSession(
-        command=program.chat(session.agent, resume=turn.resumes),
+        command=program.chat(agent, resume=turn.resumes, model=settings.default_model, command=settings.cli_path),
         name=f"kiro:{turn.id}",
         cwd=session.working_directory,
         environment={**environment, program.HOME: home},
         headless=True,
-        idle_limit=f"{IDLE_SECONDS:.0f}s",
+        idle_limit=f"{session.idle_seconds:g}s",
+        max_age=_longest(settings),
     )
 
 
@@ -314,7 +351,7 @@ async def cancel_kiro_task(call: Call, request: CancelKiroTask) -> CancelledKiro
         await _stop(call, turn, f"{turn.id} was cancelled")
         await app.kiro.abandon(turn.session)
     turn = await app.store.get(lambda db: kiro.turn(db, request.task_id, owner)) or turn
-    shown = turn_view(turn, await app.kiro.run_of(turn))
+    shown = turn_view(turn, await app.kiro.run_of(turn), app.clock.now())
     return CancelledKiroTask(**shown.model_dump(), cancelled=turn.state is TurnState.CANCELLED)
 
 
@@ -343,85 +380,25 @@ async def _stop(call: Call, turn: Turn, reason: str) -> None:
     await call.app.kiro.settle(turn)
 
 
-# -- checks
-
-
-def environment_of(given: dict[str, str] | None) -> dict[str, str]:
-    """The client's; where it has none here, as over HTTP, the daemon's own place."""
-    if given is not None:
-        return given
-    return {"PATH": os.environ.get("PATH", _USUAL_PATH), "HOME": os.path.expanduser("~")}
-
-
-def find_program(environment: dict[str, str]) -> str:
-    found = shutil.which(program.COMMAND, path=environment.get("PATH", _USUAL_PATH))
-    if found is None:
-        raise InputError(
-            Code.NO_SUCH_PROGRAM,
-            "there is no kiro-cli on the PATH",
-            "install Kiro's command line, or start lamp mcp with a PATH that has it; nothing was run",
-        )
-    return found
-
-
-def no_task(identifier: str) -> MissingError:
-    return MissingError(
-        Code.NOT_FOUND, f"there is no task {identifier[:60]!a}", "kiro_task_list lists yours", task_id=identifier
-    )
-
-
-def _check_folder(folder: str | None) -> str:
-    if folder is None or not os.path.isabs(folder) or not os.path.isdir(folder):
-        raise InputError(
-            Code.NO_SUCH_FOLDER,
-            f"there is no folder {(folder or '')[:200]!a}",
-            "give working_directory as the full path of a folder that exists",
-        )
-    return folder
-
-
-def _check_message(request: StartKiroTurn) -> None:
-    field = "command" if request.kind == "command" else "message"
-    text, problem = request.message, None
-    if not text.strip():
-        problem = "is empty"
-    elif len(text.encode(errors="replace")) > LONGEST_MESSAGE:
-        problem = f"has more than {LONGEST_MESSAGE} bytes"
-    elif "\0" in text or not _encodable(text):
-        problem = "has characters in it that no program can read"
-    elif field == "command" and (not text.startswith("/") or "\n" in text.strip()):
-        problem = "is no single slash command"
-    if problem:
-        hint = "give one such as /help" if field == "command" else "say something that kiro-cli can read"
-        raise InputError(Code.BAD_INPUT, f"the {field} {problem}", hint, field=field)
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 # -- in a transaction
 
 
-def _new(call: Call, agent: str | None, folder: str) -> KiroSession:
-    now = call.app.clock.now()
-    return KiroSession(new_session_id(), call.caller.name, agent, folder, now, now, key=call.key)
+def _new(call: Call, agent: str | None, folder: str, settings: KiroSettings) -> KiroSession:
+    now, idle = call.app.clock.now(), settings.session_timeout
+    return KiroSession(new_session_id(), call.caller.name, agent, folder, now, now, key=call.key, idle_seconds=idle)
 
 
-def _insert(db: sqlite3.Connection, made: KiroSession) -> None:
+def _insert(db: sqlite3.Connection, made: KiroSession, settings: KiroSettings) -> None:
     count = len(kiro.open_sessions(db, made.owner))
-    if count >= MOST_SESSIONS:
+    if 0 < settings.max_sessions <= count:
         raise ConflictError(
             Code.TOO_MANY,
-            f"{counted(count, 'session')} open, and {MOST_SESSIONS} may be",
+            f"{counted(count, 'session')} open, and {settings.max_sessions} may be",
             "end one first: kiro_session_end",
         )
     kiro.insert_session(db, made)
-    kiro.activate(db, made.owner, made.id)
+    if kiro.active(db, made.owner) is None:
+        kiro.activate(db, made.owner, made.id)
     events.append(db, made.created_at, None, made.owner, "kiro session", kiro=made.id, cwd=made.working_directory)
 
 
@@ -447,11 +424,17 @@ def _chosen(db: sqlite3.Connection, owner: str, identifier: str | None) -> KiroS
     return _mine(db, owner, wanted)
 
 
+def no_task(identifier: str) -> MissingError:
+    return MissingError(
+        Code.NOT_FOUND, f"there is no task {identifier[:60]!a}", "kiro_task_list lists yours", task_id=identifier
+    )
+
+
 def no_session(identifier: str) -> MissingError:
     return MissingError(
         Code.NOT_FOUND,
         f"there is no session {identifier[:60]!a} of yours",
-        f"kiro_session_list lists those there are; one that is idle for {IDLE_SECONDS:.0f} s ends",
+        "kiro_session_list lists those there are; one that nobody speaks to ends by itself",
         session_id=identifier,
     )
 

@@ -32,10 +32,14 @@ class KiroTurnView(Result):
     is_done: bool
     message: str
     created_at: str
+    started_at: str | None = Field(description="when its process did")
     ended_at: str | None
+    duration: float | None = Field(description="seconds since it started; until it ended")
     run: str | None
     chunks: list[str] = Field(description="from the index that was asked for on")
+    times: list[str] = Field(description="when each of these chunks came")
     total_chunks: int
+    total_bytes: int
     content: str | None = Field(description="all of it, once it is done")
     errors: str
     failure: str
@@ -53,7 +57,10 @@ def session_view(session: KiroSession, active: str | None) -> KiroSessionView:
     )
 
 
-def turn_view(turn: Turn, run: Session | None, since: int = 0) -> KiroTurnView:
+def turn_view(turn: Turn, run: Session | None, now: float, since: int = 0) -> KiroTurnView:
+    began = run.created_at if run else None
+    # Those of before have no times: then what is known is when it was over.
+    times = [*turn.times, *[turn.ended_at or turn.created_at] * (len(turn.chunks) - len(turn.times))]
     return KiroTurnView(
         task_id=turn.id,
         session_id=turn.session,
@@ -62,10 +69,14 @@ def turn_view(turn: Turn, run: Session | None, since: int = 0) -> KiroTurnView:
         is_done=turn.done,
         message=turn.message,
         created_at=moment(turn.created_at) or "",
+        started_at=moment(began),
         ended_at=moment(turn.ended_at),
+        duration=None if began is None else max(0.0, round((turn.ended_at or now) - began, 3)),
         run=run.id if run else None,
         chunks=list(turn.chunks[since:]),
+        times=[moment(at) or "" for at in times[since:]],
         total_chunks=len(turn.chunks),
+        total_bytes=sum(len(chunk.encode(errors="replace")) for chunk in turn.chunks),
         content=turn.content if turn.done else None,
         errors=turn.errors,
         failure=turn.failure,
@@ -105,7 +116,8 @@ async def get_kiro_turn(call: Call, request: GetKiroTurn) -> KiroTurnView:
             "kiro_task_list lists those there are",
             task_id=request.task_id,
         )
-    return turn_view(await call.app.kiro.settle(turn), await call.app.kiro.run_of(turn), request.since)
+    settled, run = await call.app.kiro.settle(turn), await call.app.kiro.run_of(turn)
+    return turn_view(settled, run, call.app.clock.now(), request.since)
 
 
 class ListKiroTurns(Request):
@@ -124,7 +136,8 @@ async def list_kiro_turns(call: Call, request: ListKiroTurns) -> KiroTurns:
     found = await call.app.store.get(lambda db: kiro.turns_of(db, call.caller.name, request.session_id, request.done))
     settled = [await call.app.kiro.settle(turn) for turn in found]
     kept = [turn for turn in settled if request.done or not turn.done]
-    shown = [turn_view(turn, await call.app.kiro.run_of(turn), len(turn.chunks)) for turn in kept]
+    now = call.app.clock.now()
+    shown = [turn_view(turn, await call.app.kiro.run_of(turn), now, len(turn.chunks)) for turn in kept]
     return KiroTurns(turns=[one.model_copy(update={"content": None}) for one in shown])
 
 

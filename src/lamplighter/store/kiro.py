@@ -13,7 +13,7 @@ from lamplighter.domain.kiro import KiroSession, Remark, Turn, TurnKind, TurnSta
 
 
 def insert_session(db: sqlite3.Connection, session: KiroSession) -> None:
-    db.execute("INSERT INTO kiro_sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(session))
+    db.execute("INSERT INTO kiro_sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(session))
 
 
 def session(db: sqlite3.Connection, identifier: str, owner: str) -> KiroSession | None:
@@ -85,6 +85,7 @@ def insert_turn(db: sqlite3.Connection, turn: Turn) -> None:
     values = (
         turn.id, turn.session, turn.owner, turn.kind.value, turn.message, turn.resumes, turn.key, turn.created_at,
         turn.state.value, turn.stopped, turn.ended_at, json.dumps(turn.chunks), turn.errors, turn.failure, turn.exit_code,
+        json.dumps(turn.times),
     )  # fmt: skip
     db.execute(f"INSERT INTO kiro_turns VALUES ({', '.join('?' * len(values))})", values)
 
@@ -148,10 +149,12 @@ def stop_turn(db: sqlite3.Connection, identifier: str, why: str) -> bool:
 def finish_turn(db: sqlite3.Connection, done: Turn) -> bool:
     """What came of it, once; False when that was written before."""
     values = (
-        done.state.value, done.ended_at, json.dumps(done.chunks), done.errors, done.failure, done.exit_code, done.id,
+        done.state.value, done.ended_at, json.dumps(done.chunks), done.errors, done.failure, done.exit_code,
+        json.dumps(done.times), done.id,
     )  # fmt: skip
     changed = db.execute(
-        "UPDATE kiro_turns SET state = ?, ended_at = ?, chunks = ?, errors = ?, failure = ?, exit_code = ?"
+        "UPDATE kiro_turns SET state = ?, ended_at = ?, chunks = ?, errors = ?, failure = ?, exit_code = ?,"
+        " times = ?"
         " WHERE id = ? AND ended_at IS NULL",
         values,
     )
@@ -186,5 +189,6 @@ def _one(db: sqlite3.Connection, where: str, *values: Any) -> Turn | None:
 def _turn(row: sqlite3.Row) -> Turn:
     values: dict[str, Any] = dict(row)
     values["kind"], values["state"] = TurnKind(values["kind"]), TurnState(values["state"])
-    values["resumes"], values["chunks"] = bool(values["resumes"]), tuple(json.loads(values["chunks"]))
+    values["resumes"] = bool(values["resumes"])
+    values["chunks"], values["times"] = (tuple(json.loads(values[name])) for name in ("chunks", "times"))
     return Turn(**values)

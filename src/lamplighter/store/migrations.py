@@ -284,6 +284,10 @@ MIGRATIONS: list[str] = [
         AND (said.id > handoffs.id OR json_extract(said.document, '$.ending'))
     ) WHERE source = 'inferred';
     """,
+    """
+    ALTER TABLE kiro_sessions ADD COLUMN idle_seconds REAL NOT NULL DEFAULT 300.0;
+    ALTER TABLE kiro_turns ADD COLUMN times TEXT NOT NULL DEFAULT '[]';
+    """,
 ]
 
 

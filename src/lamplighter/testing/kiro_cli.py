@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _SPEAKER = "kiro-acp.py"
+_OPTIONS = ("--agent", "--model")
 _CHILD = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 )
@@ -52,12 +53,18 @@ def main(words: list[str]) -> int:
         return _list_agents()
     if not words or words[0] != "chat" or "--no-interactive" not in words:
         return _refuse(f"unexpected arguments: {words}")
-    unknown = set(words[1:]) - {"--no-interactive", "--trust-all-tools", "--resume", "--agent", _agent(words)}
+    unknown = set(words[1:]) - {
+        "--no-interactive",
+        "--trust-all-tools",
+        "--resume",
+        *_OPTIONS,
+        *(_option(words, name) for name in _OPTIONS),
+    }
     if unknown:
         return _refuse(f"unexpected arguments: {sorted(unknown)}")
     message = sys.stdin.read().rstrip("\n")
     if message.startswith("/"):
-        return _slash(message)
+        return _slash(message, _Conversation(resume="--resume" in words))
     conversation = _Conversation(resume="--resume" in words)
     conversation.keep(message)
     for line in message.splitlines():
@@ -65,7 +72,10 @@ def main(words: list[str]) -> int:
         status = _ACTS.get(name, _echo)(line if name not in _ACTS else rest, conversation)
         if status is not None:
             return status
-    print(f"({_agent(words) or 'kiro_default'})", flush=True)
+    print(
+        f"({', '.join(filter(None, (_option(words, '--agent') or 'kiro_default', _option(words, '--model'))))})",
+        flush=True,
+    )
     return 0
 
 
@@ -83,8 +93,8 @@ class _Conversation:
         self._path.write_text(json.dumps({"cwd": os.getcwd(), "messages": [*self.before, message]}))
 
 
-def _agent(words: list[str]) -> str:
-    return words[words.index("--agent") + 1] if "--agent" in words else ""
+def _option(words: list[str], name: str) -> str:
+    return words[words.index(name) + 1] if name in words else ""
 
 
 def _refuse(why: str) -> int:
@@ -100,7 +110,12 @@ def _list_agents() -> int:
     return 0
 
 
-def _slash(message: str) -> int:
+def _slash(message: str, conversation: _Conversation) -> int:
+    name, _, rest = message.partition(" ")
+    if name == "/save" and rest:
+        Path(rest).write_text(json.dumps(conversation.before))
+        print(f"Exported conversation state to {rest}")
+        return 0
     if message == "/help":
         print("Commands: /help /usage")
         return 0

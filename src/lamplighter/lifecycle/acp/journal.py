@@ -107,9 +107,10 @@ class Journal:
 
 
 class Spoken(NamedTuple):
-    """What an agent said, in pieces, and how its last turn ended: "" when it has not, or did as it should."""
+    """What an agent said, in pieces, when each came, and how its last turn ended: "" when it has not, or did as it should."""
 
     chunks: tuple[str, ...]
+    times: tuple[float, ...]
     stopped: bool
     failure: str
 
@@ -125,18 +126,20 @@ def whole(folder: str) -> Iterator[dict[str, Any]]:
 def spoken(folder: str) -> Spoken:
     """Of a session that is there for one prompt. Blocks; for a thread."""
     chunks: list[str] = []
+    times: list[float] = []
     stopped, failure = False, ""
     for entry in whole(folder):
         if entry["kind"] == "agent":
             chunks.append(entry["text"])
+            times.append(entry["at"])
         elif entry["kind"] == "user":  # what comes before it was loaded, and is told of already
-            chunks, stopped, failure = [], False, ""
+            chunks, times, stopped, failure = [], [], False, ""
         elif entry["kind"] == "stop":
             stopped = True
             failure = "" if entry["reason"] in _ANSWERED else f"{entry['reason']}: {entry.get('said', '')}"
         elif entry["kind"] == "refused":
             stopped, failure = True, entry["why"]
-    return Spoken(tuple(chunks), stopped, failure)
+    return Spoken(tuple(chunks), tuple(times), stopped, failure)
 
 
 def tail(folder: str, lines: int) -> str:

@@ -24,8 +24,11 @@ _LONGEST_ESCAPE = 4096
 
 
 class Said(NamedTuple):
+    """`times` says when each chunk came."""
+
     chunks: tuple[str, ...]
     errors: str
+    times: tuple[float, ...]
 
 
 class Plain:
@@ -48,6 +51,7 @@ class Plain:
 def transcribe(folder: str, *, ended: bool) -> Said:
     """Standard output in the pieces it came in, and the end of standard error. Blocks; for a thread."""
     chunks: list[str] = []
+    times: list[float] = []
     out, errors = Plain(), Plain()
     wrong, size = "", 0
     with LogReader(folder) as reader:
@@ -59,9 +63,11 @@ def transcribe(folder: str, *, ended: bool) -> Said:
             elif frame.stream == STDOUT and (text := out.feed(frame.payload)):
                 size += len(text)
                 chunks.append(text)
+                times.append(frame.time)
                 if size > MOST:
                     chunks[-1] = text[: len(text) - (size - MOST)] + _CUT
-                    return Said(tuple(chunks), wrong)
+                    return Said(tuple(chunks), wrong, tuple(times))
     if ended and (rest := out.feed(b"", final=True)):
         chunks.append(rest)
-    return Said(tuple(chunks), wrong)
+        times.append(times[-1])  # of a character that was begun with what came last
+    return Said(tuple(chunks), wrong, tuple(times))

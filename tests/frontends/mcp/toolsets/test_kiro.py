@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -226,6 +225,8 @@ def test_nobody_else_s_conversation_is_gone_on_with(kiro: Engine, client: McpCli
 def test_a_session_keeps_its_agent_and_folder(kiro: Engine, client: McpClient) -> None:
     made = client.call("kiro_session_create", agent="reviewer", working_directory=work(kiro))
     assert (made["agent"], made["working_directory"], made["is_active"]) == ("reviewer", work(kiro), True)
+    assert client.call("kiro_session_create", working_directory=work(kiro))["is_active"] is False
+    assert client.call("kiro_session_list")["active_session_id"] == made["id"]
     assert client.call("kiro_chat", message="say hi")["content"] == "hi \n(reviewer)\n"
 
 
@@ -270,8 +271,10 @@ def test_what_is_not_there_is_said_with_its_id(client: McpClient) -> None:
             assert error.code == "SESSION_NOT_FOUND"
             assert error.error["details"]["session_id"] == gone
         assert refused(client, "kiro_chat", message="hi", session_id=gone).code == "SESSION_NOT_FOUND"
-    assert refused(client, "kiro_task_status", task_id="task-000000000000").code == "NOT_FOUND"
-    assert refused(client, "kiro_task_cancel", task_id="task-000000000000").code == "NOT_FOUND"
+    unknown = "task-000000000000"
+    assert client.call("kiro_task_status", task_id=unknown) == {"error": "Task not found", "task_id": unknown}
+    said = "Task not found or already completed"
+    assert client.call("kiro_task_cancel", task_id=unknown) == {"success": False, "task_id": unknown, "message": said}
 
 
 def test_ending_in_the_middle_of_a_chat_ends_everything_of_it(kiro: Engine, client: McpClient, mark: str) -> None:
@@ -300,9 +303,24 @@ def test_clearing_forgets_in_both_places_or_only_here(client: McpClient) -> None
     assert client.call("kiro_history")["count"] == 0
     assert "apple" in client.call("kiro_chat", message="recall")["content"]
     assert client.call("kiro_session_clear")["success"] is True
+    assert client.call("kiro_session_clear")["success"] is False  # there is nothing more to forget
     assert client.call("kiro_history")["count"] == 0
     assert "apple" not in client.call("kiro_chat", message="recall")["content"]
     assert "recall" in client.call("kiro_chat", message="recall")["content"]
+
+
+def test_clearing_deletes_the_file_of_the_folder_and_names_it(kiro: Engine, client: McpClient) -> None:
+    file = Path(work(kiro), ".kiro", "session.json")
+    client.call("kiro_session_create", working_directory=work(kiro))
+    none = {"success": False, "message": "No kiro-cli session file found", "path": str(file)}
+    assert client.call("kiro_session_clear") == none
+    file.parent.mkdir()
+    file.write_text("{}")
+    cleared = {"success": True, "message": f"Cleared kiro-cli session in {work(kiro)}", "path": str(file)}
+    assert client.call("kiro_session_clear") == cleared
+    assert not file.exists()
+    file.mkdir()
+    assert "cannot be deleted" in refused(client, "kiro_session_clear").text
 
 
 def test_history_has_both_sides_the_newest_within_the_limit(client: McpClient) -> None:
@@ -320,19 +338,52 @@ def test_history_has_both_sides_the_newest_within_the_limit(client: McpClient) -
     assert refused(client, "kiro_history", limit=0).code == "BAD_INPUT"
 
 
-def test_saving_writes_the_conversation_and_no_folder_is_overwritten(kiro: Engine, client: McpClient) -> None:
-    client.call("kiro_session_create", working_directory=work(kiro))
+def test_saving_is_kiro_s_own(kiro: Engine, client: McpClient) -> None:
+    session = client.call("kiro_session_create", working_directory=work(kiro))["id"]
     client.call("kiro_chat", message="say kept")
     saved = client.call("kiro_session_save", path="talk.json")
-    assert saved["save_path"] == f"{work(kiro)}/talk.json"
-    history = json.loads(Path(saved["save_path"]).read_text())["history"]
-    assert history[0]["content"] == "say kept"
-    client.call("kiro_session_save", path=saved["save_path"])
-    os.mkfifo(f"{work(kiro)}/pipe")
-    ours = str(kiro.folder / "lamplighter.db")
-    for path in (".", "missing/talk.json", "pipe", "talk.json/", ours, "a\0b"):
+    ran = {"success": True, "output": "Exported conversation state to talk.json\n", "error": None, "exit_code": 0}
+    assert saved == {**ran, "session_id": session, "save_path": "talk.json"}
+    assert json.loads(Path(work(kiro), "talk.json").read_text()) == ["say kept"]
+    failed = client.call("kiro_session_save", path="missing/talk.json")
+    assert (failed["success"], failed["exit_code"], failed["save_path"]) == (False, 1, "missing/talk.json")
+    assert "No such file" in failed["error"]
+    for path in ("", "a\0b", "talk.json\n/usage"):
         assert refused(client, "kiro_session_save", path=path).code == "BAD_INPUT"
-    assert sorted(os.listdir(work(kiro))) == ["pipe", "talk.json"]
+    assert client.call("kiro_history")["count"] == 2
+
+
+# -- the settings of kiro-cli-mcp
+
+
+def test_its_environment_is_read(kiro: Engine, client: McpClient) -> None:
+    other = Path(kiro.environment["HOME"], "elsewhere")
+    other.mkdir()
+    program = Path(kiro.environment["HOME"], "my-kiro")
+    program.symlink_to(kiro.folder / "bin" / "kiro-cli")
+    wanted = {
+        "CLI_PATH": str(program),
+        "DEFAULT_MODEL": "a-model",
+        "DEFAULT_AGENT": "an-agent",
+        "WORKING_DIRECTORY": str(other),
+        "MAX_SESSIONS": "1",
+        "MAX_ASYNC_TASKS": "7",
+        "SESSION_TIMEOUT": "600",
+        "COMMAND_TIMEOUT": "0",
+        "POOL_ENABLED": "true",
+        "LOG_LEVEL": "",
+    }
+    own = {f"KIRO_MCP_{name}": value for name, value in wanted.items()}
+    place = {"HOME": kiro.environment["HOME"], "PATH": "/usr/bin:/bin", "LAMPLIGHTER_HOME": str(kiro.folder)}
+    with inhabitant(kiro, tools="kiro", environment={**place, **own}) as agent:
+        told = agent.client()
+        assert told.call("kiro_chat", message="say hi")["content"] == "hi \n(an-agent, a-model)\n"
+        assert told.call("kiro_session_list")["sessions"][0]["working_directory"] == str(other)
+        assert refused(told, "kiro_session_create").code == "SESSION_LIMIT_REACHED"
+        config = json.loads(told.request("resources/read", {"uri": "kiro://config"})["contents"][0]["text"])
+        shown = (config["kiro_cli"], config["session_timeout"], config["max_async_tasks"], config["pool_enabled"])
+        assert shown == (str(program), 600.0, 7, False)
+    assert client.call("kiro_chat", message="say hi")["content"] == "hi \n(kiro_default)\n"
 
 
 # -- commands, agents, the pool, resources
@@ -341,9 +392,10 @@ def test_saving_writes_the_conversation_and_no_folder_is_overwritten(kiro: Engin
 def test_a_command_runs_through_the_program(client: McpClient) -> None:
     ran = client.call("kiro_command", command="/usage")
     assert ran == {"success": True, "output": "0.1 credits\n", "error": "an estimate\n", "exit_code": 0}
-    error = refused(client, "kiro_command", command="/nonsense")
-    assert (error.code, error.error["details"]["exit_code"]) == ("COMMAND_FAILED", 2)
-    for wrong in ("", "help", "/help\n/usage"):
+    failed = client.call("kiro_command", command="/nonsense")
+    assert failed == {"success": False, "output": "", "error": "error: unknown command /nonsense\n", "exit_code": 2}
+    assert client.call("kiro_command", command="help me")["output"] == "You said: help me \n(kiro_default)\n"
+    for wrong in ("", " \n", "/a\0b"):
         assert refused(client, "kiro_command", command=wrong).code == "INVALID_COMMAND"
 
 
@@ -355,7 +407,7 @@ def test_agents_are_what_the_program_and_its_files_say(kiro: Engine, client: Mcp
     listed = client.call("kiro_agents_list")
     assert [agent["name"] for agent in listed["agents"]] == ["bad", "kiro_default", "mine"]
     assert listed["agents"][2] == {"name": "mine", "description": "does it", "config_path": str(own)}
-    assert client.call("kiro_pool_stats") == {"enabled": False}
+    assert client.call("kiro_pool_stats") == {"pool_stats": {"enabled": False}}
 
 
 def test_resources_are_read(client: McpClient) -> None:
@@ -393,18 +445,28 @@ def test_a_task_streams_and_an_index_always_gives_the_same(kiro: Engine, client:
 
     assert wait_until(first)
     early = seen[-1]
-    assert (early["status"], early["is_done"], early["result"]) == ("streaming", False, None)
-    assert [one["task_id"] for one in client.call("kiro_task_list")["tasks"]] == [task]
+    assert (early["status"], early["is_done"], early.get("result")) == ("streaming", False, None)
+    row = client.call("kiro_task_list")["tasks"][0]
+    assert (row["task_id"], row["completed_at"]) == (task, None)
+    assert row["started_at"] >= row["created_at"]
     gate.touch()
     done = until_done(client, task)
     assert done["status"] == "completed"
-    assert done["result"]["content"] == "one \ntwo three \n(kiro_default)\n" == done["new_content"]
+    assert done["result"] == "one \ntwo three \n(kiro_default)\n" == done["new_content"]
+    chunks = done["new_chunks"]
+    assert [chunk["index"] for chunk in chunks] == list(range(len(chunks)))
+    assert [chunk["is_final"] for chunk in chunks] == [*[False] * (len(chunks) - 1), True]
+    assert sorted(chunk["timestamp"] for chunk in chunks) == [chunk["timestamp"] for chunk in chunks]
+    assert (done["last_chunk_index"], done["total_bytes_received"]) == (len(chunks) - 1, len(done["result"]))
     rest = client.call("kiro_task_status", task_id=task, from_chunk_index=early["next_chunk_index"])
     assert early["new_content"] + rest["new_content"] == done["new_content"]
-    assert done["new_chunks"] == [*early["new_chunks"], *rest["new_chunks"]]
+    came = [(chunk["index"], chunk["content"]) for part in (early, rest) for chunk in part["new_chunks"]]
+    assert came == [(chunk["index"], chunk["content"]) for chunk in chunks]
     assert client.call("kiro_task_status", task_id=task, from_chunk_index=10_000)["new_chunks"] == []
     assert client.call("kiro_task_list")["count"] == 0
-    assert client.call("kiro_task_list", include_done=True, session_id=begun["session_id"])["count"] == 1
+    over = client.call("kiro_task_list", include_done=True, session_id=begun["session_id"])["tasks"]
+    assert [(one["chunks_count"], one["duration_seconds"] > 0) for one in over] == [(len(chunks), True)]
+    assert over[0]["completed_at"] >= over[0]["started_at"]
 
 
 def test_a_busy_session_takes_no_second_message(kiro: Engine, client: McpClient) -> None:
@@ -444,7 +506,8 @@ def test_cancelling_leaves_no_child(client: McpClient, mark: str) -> None:
     assert told["success"] is True
     assert not marked(mark)
     status = client.call("kiro_task_status", task_id=task)
-    assert (status["status"], status["is_done"], status["error"]["code"]) == ("cancelled", True, "COMMAND_FAILED")
+    assert (status["status"], status["is_done"], status["problem"]["code"]) == ("cancelled", True, "COMMAND_FAILED")
+    assert "error" not in status
     assert "before" in status["new_content"]
     again = client.call("kiro_task_cancel", task_id=task)
     assert again["success"] is True
@@ -455,11 +518,8 @@ def test_cancelling_leaves_no_child(client: McpClient, mark: str) -> None:
 
 def test_a_failed_task_says_why(client: McpClient) -> None:
     done = until_done(client, client.call("kiro_chat_async", message="fail 7")["task_id"])
-    assert (done["status"], done["error"]["code"], done["error"]["details"]["exit_code"]) == (
-        "failed",
-        "COMMAND_FAILED",
-        7,
-    )
+    assert (done["status"], done["problem"]["details"]["exit_code"]) == ("failed", 7)
+    assert done["error"] == f"COMMAND_FAILED: {done['problem']['message']}"
 
 
 def test_a_great_answer_comes_in_pages(client: McpClient) -> None:
@@ -471,7 +531,7 @@ def test_a_great_answer_comes_in_pages(client: McpClient) -> None:
         assert len(page["new_content"]) < 400_000
         index, text = page["next_chunk_index"], text + page["new_content"]
     assert text.count("\n") == 12001
-    assert text == done["result"]["content"]
+    assert text == done["result"]
 
 
 def test_a_hundred_tasks_are_kept(kiro: Engine, client: McpClient) -> None:
@@ -490,7 +550,7 @@ def test_a_hundred_tasks_are_kept(kiro: Engine, client: McpClient) -> None:
     listed = client.call("kiro_task_list", include_done=True)
     assert listed["count"] == 100
     assert first not in {one["task_id"] for one in listed["tasks"]}
-    assert refused(client, "kiro_task_status", task_id=first).code == "NOT_FOUND"
+    assert client.call("kiro_task_status", task_id=first)["error"] == "Task not found"
     assert client.call("kiro_history")["count"] == 4
 
 
@@ -548,8 +608,8 @@ def test_another_caller_neither_sees_nor_ends_them(kiro: Engine, client: McpClie
             assert refused(other, tool, session_id=session).code == "SESSION_NOT_FOUND"
         assert refused(other, "kiro_chat", session_id=session, message="hi").code == "SESSION_NOT_FOUND"
         assert refused(other, "kiro_session_save", session_id=session, path="/tmp/x").code == "SESSION_NOT_FOUND"
-        for tool in ("kiro_task_cancel", "kiro_task_status"):
-            assert refused(other, tool, task_id=task).code == "NOT_FOUND"
+        assert other.call("kiro_task_cancel", task_id=task)["success"] is False
+        assert other.call("kiro_task_status", task_id=task)["error"] == "Task not found"
         mine = other.call("kiro_chat", message="say hi")["session_id"]
         second = agent.client()  # the same agent, another conversation with us
         assert second.call("kiro_session_list")["active_session_id"] == mine

@@ -71,7 +71,7 @@ def test_a_task_s_result_is_kept_when_it_ends_without_a_daemon(kiro: Engine, tmp
         gate.touch()
         assert wait_until(is_done(client, task))
         status = client.call("kiro_task_status", task_id=task)
-        assert (status["status"], status["result"]["content"]) == ("completed", "one \ntwo \n(kiro_default)\n")
+        assert (status["status"], status["result"]) == ("completed", "one \ntwo \n(kiro_default)\n")
         assert status["new_chunks"][: len(early)] == early
         kiro.kill(kiro.daemon())
         assert client.call("kiro_task_status", task_id=task) == status

@@ -6,10 +6,11 @@ import asyncio
 from typing import Any
 
 from lamplighter.agents import kiro as program
+from lamplighter.domain.kiro_settings import kiro_settings
 from lamplighter.errors import Code, ConflictError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
-from lamplighter.operations.kiro import environment_of, find_program
+from lamplighter.operations.kiro_checks import environment_of, find_program
 from lamplighter.operations.operation import Nothing, Result
 
 
@@ -32,13 +33,14 @@ async def listed(conversation: Conversation, _: Nothing) -> Answer:
 async def known(conversation: Conversation) -> list[dict[str, Any]]:
     """Those of the active session's folder, or of the client's own."""
     environment = environment_of(conversation.client.environment)
-    find_program(environment)
+    settings = kiro_settings(environment)
+    find_program(environment, settings)
     sessions = await conversation.operate("list_kiro_sessions")
     folder = next((one["working_directory"] for one in sessions["sessions"] if one["is_active"]), None)
     folder = folder or conversation.client.cwd or environment.get("HOME", "/")
     started = await conversation.operate(
         "start_session",
-        command=[program.COMMAND, "agent", "list"],
+        command=[settings.cli_path, "agent", "list"],
         cwd=folder,
         environment=environment,
         headless=True,

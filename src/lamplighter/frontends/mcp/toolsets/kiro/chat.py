@@ -41,22 +41,32 @@ async def chat(conversation: Conversation, request: Chat) -> Answer:
 
 
 class Command(Request):
-    command: str = Field(description="one slash command of kiro-cli, such as /help or /usage")
+    command: str = Field(description="what kiro-cli reads: a slash command such as /help or /usage, or any text")
     session_id: str | None = Field(default=None, max_length=100, description=OR_MADE)
 
 
 class Ran(Result):
-    success: bool
+    success: bool = Field(description="the exit code is 0")
     output: str
-    error: str | dict[str, Any] = Field(description="the end of standard error; code and message when it could not run")
+    error: str | dict[str, Any] | None = Field(
+        description="the end of standard error, if any; code and message when it could not run"
+    )
     exit_code: int
 
 
 async def command(conversation: Conversation, request: Command) -> Answer:
-    turn = await say(conversation, "command", request.command, request.session_id)
+    told, _ = await run(conversation, request.command, request.session_id)
+    return Answer(told, _short(told["output"]))
+
+
+async def run(conversation: Conversation, line: str, session: str | None) -> tuple[dict[str, Any], str]:
+    """What came of a line that is no part of the conversation, and the session it ran in. That it ended with another status than
+    0 is a result; that it did not run to its end is an error."""
+    turn = await say(conversation, "command", line, session)
     done = await finish(conversation, turn, stream=False)
-    told = {"success": True, "output": done["content"], "error": done["errors"], "exit_code": done["exit_code"]}
-    return Answer(told, _short(done["content"]))
+    code: int = done["exit_code"]
+    told = {"success": code == 0, "output": done["content"], "error": done["errors"] or None, "exit_code": code}
+    return told, done["session_id"]
 
 
 async def say(conversation: Conversation, kind: str, text: str, session: str | None) -> dict[str, Any]:
@@ -91,9 +101,18 @@ async def finish(conversation: Conversation, turn: dict[str, Any], *, stream: bo
     elif run is not None:
         await conversation.operate("wait_session", session=run)
     done = await conversation.operate("get_kiro_turn", task_id=task)
-    if done["status"] != "completed":
+    if done["status"] != "completed" and not (done["kind"] == "command" and _ran(done)):
         raise problem(done)
     return done
+
+
+def _ran(turn: dict[str, Any]) -> bool:
+    """To its end, whatever came of it."""
+    return turn["status"] == "failed" and turn["exit_code"] is not None and not is_limit(turn["failure"])
+
+
+def is_limit(failure: str) -> bool:
+    return failure.startswith(f"{LIMIT_PASSED}: ")
 
 
 def problem(turn: dict[str, Any]) -> LampError:
@@ -101,7 +120,7 @@ def problem(turn: dict[str, Any]) -> LampError:
     details = {name: turn[name] for name in ("session_id", "task_id", "exit_code")}
     details |= {"output": _short(turn["content"] or ""), "error": _short(turn["errors"])}
     failure = turn["failure"] or f"it is {turn['status']}"
-    if failure.startswith(f"{LIMIT_PASSED}: "):
+    if is_limit(failure):
         return DeadlineError(
             Code.TIMEOUT, f"kiro-cli was ended: {failure}", "ask for less at once; nothing of it is left", **details
         )
@@ -132,10 +151,10 @@ TOOLS = (
     Tool(
         "kiro_command",
         "Run Kiro command",
-        "Run one slash command of kiro-cli (/help, /usage, /tools) in a session and wait for what it prints. It is not part of "
+        "Give kiro-cli one command (/help, /usage, /tools) in a session and wait for what it prints. It is not part of "
         "the history. For a message to the model use kiro_chat; to clear or save prefer kiro_session_clear and "
-        "kiro_session_save. INVALID_COMMAND when it does not begin with /, COMMAND_FAILED with status and output when it "
-        "fails, SESSION_BUSY while something runs.",
+        "kiro_session_save. A status other than 0 is a result with success: false. INVALID_COMMAND when it is empty, "
+        "COMMAND_FAILED when it was ended from outside, SESSION_BUSY while something runs.",
         Command,
         Ran,
         command,

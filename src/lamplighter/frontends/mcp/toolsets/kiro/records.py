@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import stat
-from contextlib import suppress
-from typing import Any
-
 from pydantic import Field
 
 from lamplighter.domain.counting import counted
-from lamplighter.domain.permission import Act
-from lamplighter.errors import Code, InputError, UnavailableError
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.frontends.mcp.toolsets.kiro.chat import ACTS, OR_MADE, Ran, run
 from lamplighter.frontends.mcp.toolsets.kiro.sessions import OR_ACTIVE, Which
 from lamplighter.operations.kiro_views import ReadKiroHistory
 from lamplighter.operations.operation import Request, Result, default_of
 
 _MOST = 10_000
+_PRINTABLE = 32
 
 
 class History(Request):
@@ -64,72 +58,24 @@ async def history_clear(conversation: Conversation, request: Which) -> Answer:
 
 class Save(Request):
     path: str = Field(
-        min_length=1,
-        max_length=4096,
-        description="a file; relative to the session's working directory; replaced if there",
+        min_length=1, max_length=4096, description="a file; kiro-cli takes it from the session's working directory"
     )
-    session_id: str | None = Field(default=None, max_length=100, description=OR_ACTIVE)
+    session_id: str | None = Field(default=None, max_length=100, description=OR_MADE)
 
 
-class Saved(Result):
-    success: bool
+class Saved(Ran):
     session_id: str
-    save_path: str
-    count: int
+    save_path: str = Field(description="the path as it was given")
 
 
 async def save(conversation: Conversation, request: Save) -> Answer:
-    await conversation.app.admitted(conversation.caller, Act.START)  # to write a file is more than to read
-    found = await conversation.operate("read_kiro_history", session_id=request.session_id, limit=_MOST)
-    session: dict[str, Any] = found["session"]
-    path = _place(request.path, session["working_directory"], conversation.app.settings.home.state)
-    document = {"session": session, "history": found["history"]}
-    await asyncio.to_thread(_write, path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    told = {"success": True, "session_id": session["id"], "save_path": path, "count": len(found["history"])}
-    return Answer(told, f"{counted(len(found['history']), 'entry')} written to {path}")
-
-
-def _place(path: str, folder: str, ours: str) -> str:
-    """Where to write, or BAD_INPUT that says why not there."""
-    problem = None
-    if "\0" in path:
-        raise InputError(Code.BAD_INPUT, "the path has a NUL in it", "give another path; nothing was written")
-    full = os.path.realpath(os.path.join(folder, os.path.expanduser(path)))
-    with suppress(OSError):
-        if not stat.S_ISREG(os.stat(full).st_mode):
-            problem = "is a folder, or no ordinary file"
-    if not os.path.isdir(os.path.dirname(full)):
-        problem = "is in a folder that is not there"
-    if path.endswith("/"):
-        problem = "names a folder"
-    if os.path.commonpath([full, os.path.realpath(ours)]) == os.path.realpath(ours):
-        problem = "is among Lamplighter's own files"
-    if problem:
+    if any(ord(character) < _PRINTABLE for character in request.path):  # another line would be another command
         raise InputError(
-            Code.BAD_INPUT, f"{full[:200]!a} {problem}", "give the path of a file; nothing was written", path=full
+            Code.BAD_INPUT, "the path has control characters in it", "give another path; nothing was written"
         )
-    return full
-
-
-def _write(path: str, text: str) -> None:
-    """All of it or nothing."""
-    fresh = f"{path}.{os.urandom(4).hex()}.new"
-    try:
-        with open(fresh, "x", encoding="utf-8", errors="replace", opener=_private) as file:
-            file.write(text)
-        os.replace(fresh, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(fresh)
-        raise UnavailableError(
-            Code.DISK_FULL,
-            f"{path[:200]!a} cannot be written: {error.strerror}",
-            "give a path that you may write to; nothing was written",
-        ) from None
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    told, session = await run(conversation, f"/save {request.path}", request.session_id)
+    said = f"{session} saved to {request.path}" if told["success"] else f"kiro-cli did not save {session}"
+    return Answer({**told, "session_id": session, "save_path": request.path}, said)
 
 
 TOOLS = (
@@ -156,11 +102,12 @@ TOOLS = (
     Tool(
         "kiro_session_save",
         "Save Kiro session",
-        "Write the history of one of your kiro sessions to a file, as JSON. A file that is there is replaced, whole or not at "
-        "all; a folder never is. The session goes on. To only look at it: kiro_history.",
+        "Have kiro-cli write the conversation of one of your kiro sessions to a file, by its own /save. success and output are "
+        "what it said; whether it replaces a file that is there is its own to decide. The session goes on. To only look at "
+        "what was said: kiro_history.",
         Save,
         Saved,
         save,
-        Hints(read_only=False, destructive=True, idempotent=True),
+        ACTS,
     ),
 )

@@ -7,6 +7,7 @@ import os
 from pydantic import Field
 
 from lamplighter.domain.counting import counted
+from lamplighter.domain.kiro_settings import kiro_settings
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.operations.operation import Nothing, Request, Result
@@ -34,7 +35,8 @@ class Create(Request):
 
 
 async def create(conversation: Conversation, request: Create) -> Answer:
-    folder, given = conversation.client.cwd, request.working_directory
+    usual = kiro_settings(conversation.client.environment or {}).working_directory
+    folder, given = usual or conversation.client.cwd, request.working_directory
     if given is not None:
         # An empty one is a variable that was not set, never the wish for the client's own.
         folder = os.path.join(folder or "", os.path.expanduser(given)) if given else ""
@@ -44,7 +46,8 @@ async def create(conversation: Conversation, request: Create) -> Answer:
         working_directory=folder,
         environment=conversation.client.environment,
     )
-    return Answer(made, f"{made['id']} in {made['working_directory']} is the active session")
+    active = " and is the active session" if made["is_active"] else "; another one is active"
+    return Answer(made, f"{made['id']} works in {made['working_directory']}{active}")
 
 
 class Sessions(Result):
@@ -92,24 +95,27 @@ class Which(Request):
 
 
 class Cleared(Result):
-    success: bool
+    success: bool = Field(description="false when there was nothing to forget")
     message: str
+    path: str = Field(description="the folder's own .kiro/session.json")
 
 
 async def clear(conversation: Conversation, request: Which) -> Answer:
     found = await conversation.operate("clear_kiro_session", session_id=request.session_id, conversation=True)
-    said = f"{found['session_id']} remembers nothing; its next message begins a new conversation"
-    return Answer({"success": True, "message": said}, said)
+    folder, cleared = found["working_directory"], found["deleted"] or found["remembered"]
+    said = f"Cleared kiro-cli session in {folder}" if cleared else "No kiro-cli session file found"
+    return Answer({"success": cleared, "message": said, "path": found["file"]}, said)
 
 
 TOOLS = (
     Tool(
         "kiro_session_create",
         "Create Kiro session",
-        "Make a session for talking to kiro-cli in a folder, with a conversation of its own, and make it the active one. Nothing "
-        "runs until kiro_chat or kiro_chat_async speaks to it. Not needed for one conversation: those make a session by "
-        "themselves. Keeps your other sessions (10 at most, else SESSION_LIMIT_REACHED). It ends when nobody speaks to it for "
-        "300 s. A folder that is not there is an error; without kiro-cli: KIRO_CLI_NOT_FOUND.",
+        "Make a session for talking to kiro-cli in a folder, with a conversation of its own. It becomes the active one when "
+        "there is none; else kiro_session_switch makes it that. Nothing runs until kiro_chat or kiro_chat_async speaks to it. "
+        "Not needed for one conversation: those make a session by themselves. Keeps your other sessions (10 at most, else "
+        "SESSION_LIMIT_REACHED). It ends when nobody speaks to it for 300 s. A folder that is not there is an error; without "
+        "kiro-cli: KIRO_CLI_NOT_FOUND.",
         Create,
         Session,
         create,
@@ -150,8 +156,9 @@ TOOLS = (
     Tool(
         "kiro_session_clear",
         "Clear Kiro session",
-        "Make one of your kiro sessions forget its conversation: both kiro-cli's memory of it and the history kept here. The "
-        "session stays open, with its folder and agent. Cannot be undone. To drop only the history kept here: "
+        "Make one of your kiro sessions forget its conversation: kiro-cli's memory of it, the history kept here, and "
+        ".kiro/session.json in the session's folder, which is deleted for everybody who works there. The session stays open, "
+        "with its folder and agent. Cannot be undone. To drop only the history kept here: "
         "kiro_history_clear. SESSION_BUSY while a message is under way.",
         Which,
         Cleared,

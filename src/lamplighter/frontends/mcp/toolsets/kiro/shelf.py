@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.agents import kiro as program
-from lamplighter.domain.kiro import IDLE_SECONDS, LONGEST_MESSAGE, MOST_SESSIONS, MOST_TASKS
+from lamplighter.domain.kiro import LONGEST_MESSAGE
+from lamplighter.domain.kiro_settings import kiro_settings
 from lamplighter.errors import Code, LampError, MissingError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.resources import Resource
 from lamplighter.frontends.mcp.toolsets.kiro.agents import known
 from lamplighter.frontends.mcp.toolsets.kiro.sessions import listed
-from lamplighter.operations.kiro import environment_of, find_program
+from lamplighter.operations.kiro_checks import environment_of, find_program
 from lamplighter.operations.operation import Nothing
 from lamplighter.store import kiro
 
@@ -71,17 +72,25 @@ class KiroResources:
 
 
 def _config(conversation: Conversation) -> dict[str, Any]:
+    environment = environment_of(conversation.client.environment)
+    settings = kiro_settings(environment)
     try:
-        path = find_program(environment_of(conversation.client.environment))
+        path = find_program(environment, settings)
     except LampError:
         path = None
+    agent, model = settings.default_agent, settings.default_model
     return {
         "kiro_cli": path,
-        "command": program.chat(None, resume=True),
-        "max_sessions": MOST_SESSIONS,
-        "max_tasks": MOST_TASKS,
-        "session_idle_seconds": IDLE_SECONDS,
+        "command": program.chat(agent, resume=True, model=model, command=settings.cli_path),
+        "kiro_cli_path": settings.cli_path,
+        "default_model": model,
+        "default_agent": agent,
+        "working_directory": settings.working_directory,
+        "max_sessions": settings.max_sessions,
+        "max_async_tasks": settings.max_async_tasks,
+        "session_timeout": settings.session_timeout,
+        "command_timeout": settings.command_timeout,
         "kill_grace_seconds": conversation.app.settings.grace,
         "max_message_bytes": LONGEST_MESSAGE,
-        "pool": {"enabled": False},
+        "pool_enabled": False,
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.errors import MissingError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.kiro.chat import ACTS, OR_MADE, problem, say
@@ -31,9 +32,9 @@ class Begun(Result):
 
 async def chat_async(conversation: Conversation, request: ChatAsync) -> Answer:
     turn = await say(conversation, "task", request.message, request.session_id)
-    said = f"{turn['task_id']} is {turn['status']}; follow it with kiro_task_status"
     told = {name: turn[name] for name in ("task_id", "session_id", "status")}
-    return Answer({**told, "message": said}, said)
+    said = "Task started. Poll kiro_task_status for updates."
+    return Answer({**told, "message": said}, f"{turn['task_id']} is {turn['status']}. {said}")
 
 
 class Status(Request):
@@ -41,47 +42,68 @@ class Status(Request):
     from_chunk_index: int = Field(default=0, ge=0, description="give only chunks from this index on")
 
 
+class Chunk(Result):
+    content: str
+    index: int = Field(description="an index always has the same content")
+    timestamp: str
+    is_final: bool = Field(description="the last one of a task that is done")
+
+
 class TaskStatus(Result):
+    """Of a task that is not known only the first and `error` are there."""
+
     task_id: str
-    session_id: str
-    status: str = Field(description="pending, running, streaming, completed, failed or cancelled")
-    is_done: bool
-    new_chunks: list[str] = Field(description="an index always gives the same text")
-    new_content: str
-    next_chunk_index: int = Field(description="pass it as from_chunk_index next time")
-    total_chunks: int
-    result: dict[str, Any] | None = Field(default=None, description="content, session_id and timestamp, when completed")
-    error: dict[str, Any] | None = Field(
-        default=None, description="code, message and details, when failed or cancelled"
+    session_id: str | None = None
+    status: str | None = Field(default=None, description="pending, running, streaming, completed, failed or cancelled")
+    is_done: bool | None = None
+    total_bytes_received: int | None = None
+    last_chunk_index: int | None = Field(default=None, description="of all there are so far; 0 when there is none")
+    new_chunks: list[Chunk] | None = None
+    new_content: str | None = None
+    next_chunk_index: int | None = Field(default=None, description="pass it as from_chunk_index next time")
+    total_chunks: int | None = None
+    result: str | None = Field(default=None, description="all that was said, when completed")
+    error: str | None = Field(
+        default=None, description="why there is no result, when failed; or that there is no such task"
+    )
+    problem: dict[str, Any] | None = Field(
+        default=None, description="code, message, hint and details, when failed or cancelled"
     )
 
 
 async def status(conversation: Conversation, request: Status) -> Answer:
     start = request.from_chunk_index
-    turn = await conversation.operate("get_kiro_turn", task_id=request.task_id, since=start)
-    new = _page(turn["chunks"])
+    try:
+        turn = await conversation.operate("get_kiro_turn", task_id=request.task_id, since=start)
+    except MissingError:
+        unknown = {"error": "Task not found", "task_id": request.task_id}
+        return Answer(unknown, f"there is no task {request.task_id} of yours; kiro_task_list lists those there are")
+    new = [_chunk(turn, start, number, content) for number, content in enumerate(_page(turn["chunks"]))]
     told: dict[str, Any] = {
         "task_id": turn["task_id"],
         "session_id": turn["session_id"],
         "status": turn["status"],
         "is_done": turn["is_done"],
+        "total_bytes_received": turn["total_bytes"],
+        "last_chunk_index": max(0, turn["total_chunks"] - 1),
         "new_chunks": new,
-        "new_content": "".join(new),
+        "new_content": "".join(chunk["content"] for chunk in new),
         "next_chunk_index": start + len(new) if new else min(start, turn["total_chunks"]),
         "total_chunks": turn["total_chunks"],
-        "result": None,
-        "error": None,
     }
     if turn["status"] == "completed":
-        told["result"] = {
-            "content": turn["content"],
-            "session_id": turn["session_id"],
-            "timestamp": turn["ended_at"],
-            "is_complete": True,
-        }
+        told["result"] = turn["content"]
     elif turn["is_done"]:
-        told["error"] = failure(problem(turn))[1]["error"]
+        told["problem"] = failure(problem(turn))[1]["error"]
+    if turn["status"] == "failed":
+        told["error"] = f"{told['problem']['code']}: {told['problem']['message']}"
     return Answer(told, f"{turn['task_id']} is {turn['status']}, {len(new)} new chunks of {turn['total_chunks']}")
+
+
+def _chunk(turn: dict[str, Any], start: int, number: int, content: str) -> dict[str, Any]:
+    index = start + number
+    is_final = turn["is_done"] and index == turn["total_chunks"] - 1
+    return {"content": content, "index": index, "timestamp": turn["times"][number], "is_final": is_final}
 
 
 def _page(chunks: list[str]) -> list[str]:
@@ -100,15 +122,18 @@ class Cancel(Request):
 
 
 class Cancelled(Result):
-    success: bool = Field(description="false when it was done before")
+    success: bool = Field(description="false when it was done before, or there is no such task")
     task_id: str
     message: str
 
 
 async def cancel(conversation: Conversation, request: Cancel) -> Answer:
-    turn = await conversation.operate("cancel_kiro_task", task_id=request.task_id)
-    said = "cancelled, nothing of it is left" if turn["cancelled"] else f"it was {turn['status']} before"
-    return Answer({"success": turn["cancelled"], "task_id": turn["task_id"], "message": said}, said)
+    try:
+        turn = await conversation.operate("cancel_kiro_task", task_id=request.task_id)
+    except MissingError:
+        turn = {"cancelled": False}
+    said = "Task cancelled" if turn["cancelled"] else "Task not found or already completed"
+    return Answer({"success": turn["cancelled"], "task_id": request.task_id, "message": said}, said)
 
 
 class ListTasks(Request):
@@ -123,8 +148,12 @@ class Task(Result):
     is_done: bool
     message: str = Field(description="what was said, its beginning")
     created_at: str
-    ended_at: str | None
-    total_chunks: int
+    started_at: str | None
+    completed_at: str | None
+    duration_seconds: float | None = Field(description="since it started, or as long as it took")
+    total_bytes_received: int
+    chunks_count: int
+    last_chunk_index: int
 
 
 class Tasks(Result):
@@ -139,16 +168,27 @@ async def tasks(conversation: Conversation, request: ListTasks) -> Answer:
 
 
 def _task(turn: dict[str, Any]) -> dict[str, Any]:
-    row = {name: turn[name] for name in Task.model_fields}
-    return {**row, "message": turn["message"][:200]}
+    same = ("task_id", "session_id", "status", "is_done", "created_at", "started_at")
+    return {name: turn[name] for name in same} | {
+        "message": turn["message"][:200],
+        "completed_at": turn["ended_at"],
+        "duration_seconds": turn["duration"],
+        "total_bytes_received": turn["total_bytes"],
+        "chunks_count": turn["total_chunks"],
+        "last_chunk_index": max(0, turn["total_chunks"] - 1),
+    }
 
 
 class Pool(Result):
     enabled: bool
 
 
+class PoolStats(Result):
+    pool_stats: Pool
+
+
 async def pool(_: Conversation, __: Nothing) -> Answer:
-    return Answer({"enabled": False}, "there is no pool: each message is a process of its own")
+    return Answer({"pool_stats": {"enabled": False}}, "there is no pool: each message is a process of its own")
 
 
 TOOLS = (
@@ -169,7 +209,7 @@ TOOLS = (
         "Get Kiro task status",
         "Look at one of your tasks: its state, what it has printed since from_chunk_index, and its result or error once it is "
         "done. Chunks are given as kiro-cli printed them. Does not wait: call it again with next_chunk_index. All tasks: "
-        "kiro_task_list. NOT_FOUND for one that is not yours, or older than your last 100.",
+        "kiro_task_list. For one that is not yours, or older than your last 100, it gives {error, task_id}.",
         Status,
         TaskStatus,
         status,
@@ -178,9 +218,9 @@ TOOLS = (
     Tool(
         "kiro_task_cancel",
         "Cancel Kiro task",
-        "Stop one of your tasks, or a chat under way: TERM to its whole tree, the grace, KILL, until nothing is left. What "
-        "it printed is kept; what it changed stays changed; its session stays open. success is false when it was done before. To "
-        "end the session too: kiro_session_end.",
+        "Stop one of your tasks, or a chat under way: TERM to its whole tree, the grace, KILL, until nothing is left. What it "
+        "printed is kept; what it changed stays changed; its session stays open. success is false when it was done before, or "
+        "is none of yours. To end the session too: kiro_session_end.",
         Cancel,
         Cancelled,
         cancel,
@@ -199,10 +239,10 @@ TOOLS = (
     Tool(
         "kiro_pool_stats",
         "Get Kiro pool statistics",
-        "Always {enabled: false}: each message runs in a process of its own and no pool is kept. Here for those who ask. What "
-        "runs now: kiro_task_list.",
+        "Always {pool_stats: {enabled: false}}: each message runs in a process of its own and no pool is kept. Here for those "
+        "who ask. What runs now: kiro_task_list.",
         Nothing,
-        Pool,
+        PoolStats,
         pool,
         READS,
     ),
