@@ -59,6 +59,7 @@ def _everything(arguments: list[str]) -> int:
     outsiders.ready()
     if "agents" in arguments:  # -m agents
         outsiders.agents_ready()
+        outsiders.aider_ready()
     if arguments:
         return _pytest(arguments)
     status = check((*STATIC, TESTS))

@@ -45,10 +45,14 @@ class Collection:
         """Where npm installs: each lock has a folder of its own in the cache."""
         if not self.cached:
             return self.folder
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cache / "lamplighter-agents" / hashlib.sha256(self.lock.read_bytes()).hexdigest()[:16]
+        return _cache() / hashlib.sha256(self.lock.read_bytes()).hexdigest()[:16]
 
 
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamplighter-agents"
+
+
+AIDER_LOCK = environment.ROOT / "tests" / "agents" / "python" / "aider.lock"
 CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
 AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node", cached=True)
 LIBRARIES = Collection("the page's libraries", environment.ROOT / "scripts" / "vendor")
@@ -67,6 +71,36 @@ def agents_ready() -> None:
     status = _bring(AGENTS)
     if status:
         print(f"Could not install {AGENTS.name}: `npm ci` in {AGENTS.folder} ended with {status}.", flush=True)
+
+
+def aider_ready() -> None:
+    """The one that pip has, in an environment of its own, in the same cache. Where it cannot be had, as it does not run on every
+    Python, its tests are skipped and say so."""
+    digest = hashlib.sha256(AIDER_LOCK.read_bytes()).hexdigest()
+    place = _cache() / f"aider-{digest[:16]}-{sys.version_info.major}.{sys.version_info.minor}"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status = 0 if (place / ".whole").exists() else _install_aider(place)
+    if status:
+        print(
+            f"Could not install aider: pip with {AIDER_LOCK.relative_to(environment.ROOT)} ended with {status}.",
+            flush=True,
+        )
+        return
+    (place / ".whole").touch()
+    link = AIDER_LOCK.with_name("venv")
+    if not link.is_symlink() or link.readlink() != place / "venv":
+        link.unlink(missing_ok=True)
+        link.symlink_to(place / "venv")
+
+
+def _install_aider(place: Path) -> int:
+    print(f"Installing aider from {AIDER_LOCK.relative_to(environment.ROOT)} …", flush=True)
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(place / "venv")], check=False).returncode
+    pip = [str(place / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
+    words = [*pip, "--require-hashes", "--requirement", str(AIDER_LOCK)]
+    return made or subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
 
 
 def biome() -> list[str]:

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
+from lamplighter.testing.agent_home import LAMP, Agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.mcp_client import outside
 from lamplighter.testing.model import echo
 from lamplighter.testing.model.steps import Script
 from lamplighter.testing.processes import Process, marked, touched
-from lamplighter.testing.real_agents import AGENTS, LAMP, Agent
+from lamplighter.testing.real_agents import AGENTS, EVERY
 from lamplighter.testing.scripted_model import Hold, OneCall, model, scripted
 from lamplighter.testing.staged import Stage
 
@@ -135,7 +136,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
 
         def make(lit: Engine, script: Script = echo, *, bridge: bool = False, stubborn: bool = False) -> Stage:
             asked = stack.enter_context(scripted(script))
-            agent = AGENTS[request.param](tmp_path / mark, asked)
+            agent = EVERY[request.param](tmp_path / mark, asked)
             if why := agent.missing():
                 pytest.skip(why)
             made = Stage(lit, agent, asked, mark)

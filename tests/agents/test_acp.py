@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from lamplighter.testing.agent_home import MODULES, NODE, Agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.model import Call, Gate, Hang, Run, Say, echo
 from lamplighter.testing.model.steps import Turn
 from lamplighter.testing.processes import wait_until
-from lamplighter.testing.real_agents import AGENTS, MODULES, NODE, Agent
+from lamplighter.testing.real_agents import AGENTS
 from lamplighter.testing.scripted_model import scripted
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]

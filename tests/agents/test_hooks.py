@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lamplighter.testing.agent_home import LAMP, Agent
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.real_agents import LAMP, Agent
 
 if TYPE_CHECKING:
     from lamplighter.testing.staged import Stage

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lamplighter.testing.agent_home import KEPT_BACK
 from lamplighter.testing.processes import inspect
-from lamplighter.testing.real_agents import KEPT_BACK
 
 if TYPE_CHECKING:
     from conftest import Meeting

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lamplighter import __version__
+from lamplighter.testing.agent_home import LAMP
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.model import Call, Say
-from lamplighter.testing.real_agents import LAMP
 
 if TYPE_CHECKING:
     from lamplighter.testing.staged import Stage

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from lamplighter.testing.agent_home import Agent
 from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.model import Model
 from lamplighter.testing.processes import wait_until
-from lamplighter.testing.real_agents import AGENTS, Agent
+from lamplighter.testing.real_agents import AGENTS
 from lamplighter.testing.scripted_model import scripted
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(400)]

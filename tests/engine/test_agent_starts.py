@@ -18,7 +18,7 @@ from lamplighter.testing.fixtures import EVERY_STEP
 from lamplighter.testing.mortality import deaths
 from lamplighter.testing.processes import wait_until
 
-PROGRAMS = ("claude", "codex", "gemini", "opencode", "kiro-cli", "qwen", "copilot")
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "kiro-cli", "qwen", "copilot", "pi", "aider")
 
 
 @dataclass
@@ -73,6 +73,8 @@ NEW = {
     "qwen": ("--prompt-interactive=P", "-o stream-json"),
     "copilot": ("--interactive=P", "--output-format json --prompt=P"),
 }
+TYPED = {"pi": "--mode json --print", "aider": "--message=P"}
+"""On a terminal their first prompt is typed."""
 ON = {
     "claude": "-p --output-format stream-json --verbose --resume U --model big --debug",
     "codex": "exec resume --json --skip-git-repo-check U --model big --debug",
@@ -81,6 +83,7 @@ ON = {
     "kiro": "chat --no-interactive --resume-id U --model big --debug",
     "qwen": "-o stream-json --resume U --model big --debug",
     "copilot": "--output-format json --resume=U --model big --debug --prompt=P",
+    "pi": "--mode json --print --session U --model big --debug",
 }
 
 
@@ -101,6 +104,13 @@ def test_each_begins_in_its_own_way(stage: Stage) -> None:
         assert record["words"] == words(headless, started["conversation"], prompt), agent
         assert record["input"] == ("" if "P" in headless else prompt)
         assert ("never tried" in (started["note"] or "")) == (agent in ("kiro", "qwen", "copilot"))
+
+
+def test_one_task_for_those_whose_first_prompt_is_typed(stage: Stage) -> None:
+    for agent, headless in TYPED.items():
+        _, record = stage.headless(agent, prompt="go")
+        assert record["words"] == words(headless, None, "go"), agent
+        assert record["input"] == ("" if "P" in headless else "go")
 
 
 def test_each_goes_on_in_its_own_way(stage: Stage) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lamplighter.agents import claude, codex, copilot, gemini, kiro, openclaw, opencode, qwen
+from lamplighter.agents import aider, claude, codex, copilot, gemini, kiro, openclaw, opencode, pi, qwen
 from lamplighter.agents.program import Program
 
 PROGRAMS: tuple[Program, ...] = (
@@ -18,6 +18,8 @@ PROGRAMS: tuple[Program, ...] = (
     kiro.PROGRAM,
     qwen.PROGRAM,
     copilot.PROGRAM,
+    pi.PROGRAM,
+    aider.PROGRAM,
     openclaw.PROGRAM,
 )
 

@@ -275,13 +275,14 @@ TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises
 
 _RULE = re.compile(r"─{20}")
 _INPUT = re.compile(r"[❯!#]\s?")
+_BENEATH = re.compile(r" {2}|$")
 _CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
 _CHOICE = re.compile(r"^ {2,}(?:❯ )?(?:Yes|No), ")
 _COMMAND_SHOWN = re.compile(r"╌{20}")
 
 
 def _input_line(lines: Sequence[str]) -> Box | None:
-    return fenced(lines, _RULE, _INPUT, _RULE)
+    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_BENEATH)
 
 
 def _shown_command(lines: Sequence[str], place: int) -> str:

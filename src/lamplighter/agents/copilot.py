@@ -1,8 +1,12 @@
-"""Copilot CLI: how its processes are recognised and it is started. Never tried with the program itself."""
+"""Copilot CLI: how its processes are recognised, how it is started, and what its screens say."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -29,3 +33,48 @@ STARTING = Manner(
     untested=True,
 )
 TRACES = Traces(agent="copilot")  # untested: no mark of it is known
+
+# -- screens
+
+_RULE = re.compile(r"─{20}")
+_INPUT = re.compile(r"❯(?: |$)")
+_STATUS = re.compile(r" (?!\S Loading|any key )\S")
+_CLOSING = re.compile(r"\besc (?:to )?(?:cancel|close)\b")
+_COMMAND = re.compile(r"^│ │ ")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    """With its status as the last line: without that it is not there yet."""
+    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_STATUS, below=2) if _STATUS.match(lines[-1]) else None
+
+
+def _shown_command(lines: Sequence[str], place: int) -> str:
+    """In a frame of its own, above the question."""
+    last = next((number for number in range(place, 0, -1) if _COMMAND.match(lines[number])), 0)
+    first = last
+    while first and _COMMAND.match(lines[first - 1]):
+        first -= 1
+    return " ".join(lines[first : last + 1]) if last else ""
+
+
+SIGNS = Signs(
+    agent="copilot",
+    box=_input_line,
+    placeholder=re.compile(r"(?!)"),
+    busy=re.compile(r"^ \S (?:Working|Thinking|Cancelling)\b|\besc esc (?:interrupt|edit prompt)"),
+    turned=re.compile(r"^ ● (?!Tip: )|^ [✗✓] "),
+    dialogs=(
+        Dialog(
+            re.compile(r"^│ Do you trust the files in this folder\?|^│ Confirm folder trust"),
+            "trust in this folder",
+            _CLOSING,
+        ),
+        Dialog(
+            re.compile(r"^│ Do you want to run this command\?"), "permission to run: {about}", _CLOSING, _shown_command
+        ),
+        Dialog(re.compile(r"^│ Do you want to (?P<act>[^?]+)\?"), "permission to {act}", _CLOSING),
+        Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
+        Dialog(re.compile(r"^ *(?:│ )?❯ +(?:\d+\. )?\S"), "an answer", _CLOSING),
+    ),
+    interrupt=("Escape", "Escape"),
+)

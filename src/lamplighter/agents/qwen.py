@@ -1,8 +1,12 @@
-"""Qwen Code: how its processes are recognised and it is started. Never tried with the program itself."""
+"""Qwen Code: how its processes are recognised, how it is started, and what its screens say."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -32,3 +36,39 @@ STARTING = Manner(
 )
 
 TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))  # untested
+
+
+# -- screens
+
+_RULE = re.compile(r"─{20}")
+_INPUT = re.compile(r"[>!*](?: |$)")
+_BELOW = re.compile(r" {2}|$")
+_ASKS = re.compile(r"^ +\S Waiting for user confirmation|^ +↑/↓: Navigate \| Enter: Select")
+_MENU = re.compile(r"^ {1,3}[╰└]─+[╯┘] *[│█]?$")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_BELOW)
+
+
+SIGNS = Signs(
+    agent="qwen",
+    box=_input_line,
+    placeholder=re.compile(r"Type your message"),
+    busy=re.compile(r"\(?esc to cancel\)"),
+    busy_title=re.compile(r"[◐◑◒◓]"),
+    turned=re.compile(r"^ {2}◆ |^ {2}[✓xo-] {1,2}\S|^ {2}ℹ Request cancelled"),
+    dialogs=(
+        Dialog(
+            re.compile(r"^ {2}\? Shell (?P<command>\S.*?) (?:\([^()]*\) )?← *█?$"),
+            "permission to run: {command}",
+            _ASKS,
+        ),
+        Dialog(re.compile(r"^ {2}\? AskUserQuestion "), "an answer", _ASKS),
+        Dialog(re.compile(r"^ {2}\? ExitPlanMode "), "approval of its plan", _ASKS),
+        Dialog(re.compile(r"^ {2}\? (?P<tool>\S.*?) ← *█?$"), "permission: {tool}", _ASKS),
+        Dialog(re.compile(r"^ +› +(?:\d+\. )?\S"), "an answer", _ASKS),
+        Dialog(re.compile(r"^ +│ (?:[›●] +(?:\d+\. )?\S|Esc to close)"), "an answer", _MENU),
+    ),
+    leave="/quit",
+)

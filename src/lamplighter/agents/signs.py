@@ -19,6 +19,10 @@ SIGNS: dict[str, str] = {
     "codex": "lamplighter.agents.codex:SIGNS",
     "gemini": "lamplighter.agents.gemini:SIGNS",
     "opencode": "lamplighter.agents.opencode:SIGNS",
+    "qwen": "lamplighter.agents.qwen:SIGNS",
+    "copilot": "lamplighter.agents.copilot:SIGNS",
+    "pi": "lamplighter.agents.pi:SIGNS",
+    "aider": "lamplighter.agents.aider:SIGNS",
 }
 _BOTTOM = 60
 _WIDEST = 500
@@ -26,7 +30,8 @@ _ABOVE = 8  # room for what it is doing, a tip and a warning
 _CLOSING = 3
 _LONGEST = 200
 _BLANKS = re.compile(r"\s+")
-_FRAME = re.compile(r"[│┃]")
+_FRAME = re.compile(r"[│┃█]")
+_OWN = re.compile(r" |$")
 _LETTERS = re.compile(r"[^\W_]")
 # The last word opens a list of files, and Enter would choose from it; a path alone looks like a command of the agent's own.
 _OPENS_LIST = re.compile(r"(?:^|\s)@\S*\Z|\A/\S*/\S*\Z")
@@ -66,7 +71,9 @@ class Signs:
     """`box` finds the input line; `placeholder` is what stands there when nothing does. `busy_title` and `busy` are how it shows
     that it works: in the title, and in a line from a little above the box on. `turned`: a line of a turn that is over. `leave` is
     its own command to leave; `interrupt` and `clear` are keys. `shell`: how a text begins that it would run instead of reading
-    it, also with a blank before it."""
+    it, also with a blank before it; `apart`: how one begins that a blank before it keeps from being more than a text. `queues`:
+    it takes a text while it works. `busy_foot`: how its last line says that it works where it has no input line then. `sure`:
+    what is found as its input line is one, whatever a dialog has in common with it."""
 
     agent: str
     box: Callable[[Sequence[str]], Box | None]
@@ -79,39 +86,54 @@ class Signs:
     interrupt: Sequence[str] = ("Escape",)
     clear: str = "C-c"
     shell: str | None = None
+    apart: re.Pattern[str] = re.compile(r"!")
+    queues: bool = True
+    busy_foot: re.Pattern[str] = re.compile(r"(?!)")
+    sure: bool = False
 
     def read(self, text: str, title: str | None = None) -> Told | None:
         """What the screen says; None when that is not certain."""
         lines = [line.rstrip()[:_WIDEST] for line in text.rstrip().split("\n")][-_BOTTOM:]
-        for dialog in self.dialogs:
-            if (what := dialog.read(lines)) is not None:
-                return Told(Sign.WAITING, what, leaves=dialog.leaves)
         box, busy = self.box(lines), bool(self.busy_title.match(title or ""))
+        if (box is None or not self.sure) and (asks := self._dialog(lines)) is not None:
+            return asks
         if box is None:
-            return Told(Sign.WORKING) if busy else None
+            return Told(Sign.WORKING) if busy or self.busy_foot.search(lines[-1]) else None
         typed = bool(box.typed) and not self.placeholder.match(box.typed)
         if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
             return Told(Sign.WORKING, typed=typed)
-        turned = any(self.turned.search(line) for line in lines[: box.start])
+        turned = any(self.turned.search(line) for line in lines)
         return Told(Sign.PROMPT, turned=turned, typed=typed)
+
+    def _dialog(self, lines: Sequence[str]) -> Told | None:
+        for dialog in self.dialogs:
+            if (what := dialog.read(lines)) is not None:
+                return Told(Sign.WAITING, what, leaves=dialog.leaves)
+        return None
 
     def as_said(self, text: str) -> str:
         """The text with what keeps the agent from taking it for more than a request: a blank before or after it."""
-        before = " " if text.startswith("!") else ""
+        before = " " if self.apart.match(text) else ""
         after = " " if _OPENS_LIST.search(text) or text.endswith("\\") else ""  # a backslash before Enter is a new line
         return f"{before}{text}{after}"
 
 
 def fenced(
-    lines: Sequence[str], top: re.Pattern[str], mark: re.Pattern[str], foot: re.Pattern[str], below: int = 16
+    lines: Sequence[str],
+    top: re.Pattern[str],
+    mark: re.Pattern[str],
+    foot: re.Pattern[str],
+    beneath: re.Pattern[str] = _OWN,
+    below: int = 16,
 ) -> Box | None:
-    """An input line between two fences, at the end of the screen but for `below` lines, none of which is the agent's words."""
+    """An input line between two fences, at the end of the screen but for `below` lines, each of which begins as `beneath` says:
+    none of them is the agent's words."""
     end = next(
         (place for place in range(len(lines) - 1, max(0, len(lines) - below) - 1, -1) if foot.match(lines[place])), 0
     )
     begin = next((place for place in range(end - 1, -1, -1) if top.match(lines[place])), end)
     marked = mark.match(lines[begin + 1]) if begin + 1 < end else None
-    if marked is None or not all(line.startswith(" ") or not line for line in lines[end + 1 :]):
+    if marked is None or not all(beneath.match(line) for line in lines[end + 1 :]):
         return None
     rest = [lines[begin + 1][marked.end() :], *lines[begin + 2 : end]]
     return Box(begin, " ".join(rest).strip())

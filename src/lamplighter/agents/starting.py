@@ -21,6 +21,8 @@ STARTING: dict[str, str] = {
     "kiro": "lamplighter.agents.kiro:STARTING",
     "qwen": "lamplighter.agents.qwen:STARTING",
     "copilot": "lamplighter.agents.copilot:STARTING",
+    "pi": "lamplighter.agents.pi:STARTING",
+    "aider": "lamplighter.agents.aider:STARTING",
 }
 GENERIC = "generic"
 

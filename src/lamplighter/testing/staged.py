@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lamplighter.testing import stubborn_server
+from lamplighter.testing.agent_home import Agent
 from lamplighter.testing.engine import Engine
 from lamplighter.testing.model import Model, Run
 from lamplighter.testing.processes import Process, touched, wait_until
-from lamplighter.testing.real_agents import Agent
 
 PATIENCE = 90.0
 _SECONDS = 600

@@ -5,12 +5,15 @@ Knows how agents put words of their own into their user's messages: those are no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 INPUT_TOKENS = 100
 OUTPUT_TOKENS = 10
+TOOLLESS = "toolless"
+"""The model of an agent that offers no tools: whatever it asks this one is a turn of its user's."""
 
 _ADDED = (
     "<system-reminder>",
@@ -33,7 +36,10 @@ _SUMMARIES = (
     "Your task is to create a detailed summary",
     "You are performing a CONTEXT CHECKPOINT COMPACTION",
     "[SUGGESTION MODE: ",
+    "Managed memory has ",
 )
+_BEFORE = re.compile(r"\A\s*<current_datetime>[^<]*</current_datetime>\s*")
+"""What Copilot puts in front of the words."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,13 @@ class Asked:
     tools: tuple[str, ...]
     waited: bool = False
     """It has been told to wait for its servers (Claude) in this turn."""
+    toolless: bool = False
 
     @property
     def aside(self) -> bool:
         """Not a turn of its user's: a title, a summary, what its user may type next, a look whether the model is there. None of
         these offers tools, but for summaries and guesses, which say what they are."""
-        return not self.tools or not self.said or self.said[-1].startswith(_SUMMARIES)
+        return not (self.tools or self.toolless) or not self.said or self.said[-1].startswith(_SUMMARIES)
 
 
 @dataclass(frozen=True)
@@ -69,4 +76,5 @@ Answer = Use | Iterator[str]
 
 def own_words(texts: Iterable[str]) -> str:
     """What of one message its user has written."""
-    return "\n".join(text for text in texts if text.strip() and not text.lstrip().startswith(_ADDED)).strip()
+    own = (_BEFORE.sub("", text) for text in texts)
+    return "\n".join(text for text in own if text.strip() and not text.lstrip().startswith(_ADDED)).strip()

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, as much of it as opencode needs."""
+"""OpenAI's Chat Completions, as much of it as opencode, Qwen Code, Copilot CLI, pi and aider need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Use, own_words
+from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, TOOLLESS, Answer, Asked, Use, own_words
 
 _USAGE = {
     "prompt_tokens": INPUT_TOKENS,
@@ -25,7 +25,7 @@ def read(body: dict[str, Any]) -> Asked:
             said.append(words)
             results = []
     tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
-    return Asked("", tuple(said), tuple(results), tools)
+    return Asked("", tuple(said), tuple(results), tools, toolless=body.get("model") == TOOLLESS)
 
 
 def whole(body: dict[str, Any], answer: Answer) -> dict[str, Any]:

@@ -1,0 +1,69 @@
+"""aider: how its processes are recognised, how it is started, and what its screens say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs
+from lamplighter.domain.manner import Manner, Way
+
+PROGRAM = Program(name="aider", names=frozenset({"aider"}))
+
+STARTING = Manner(
+    agent="aider",
+    program=("aider",),
+    terminal=Way(last=("--restore-chat-history",)),
+    headless=Way(last=("--restore-chat-history",), prompt=("--message={prompt}",), needs_prompt=True),
+    model=("--model", "{model}"),
+    by_folder=True,
+)
+
+# -- screens
+
+_RULE = re.compile(r"─{20}")
+_PROMPT = re.compile(r"(?:[a-z-]+)?(?: ?multi)?>(?: |$)")
+_CLOSING = re.compile(r"\(Y\)es/\(N\)o.*\[\w[^]]*\]:")
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    """The last lines but for a list of commands, each behind its prompt, below a fence; between them stand the files that it has
+    in its chat."""
+    end = len(lines)
+    while end and lines[end - 1].startswith("  "):
+        end -= 1
+    begin = end
+    while begin and _PROMPT.match(lines[begin - 1]):
+        begin -= 1
+    top = begin - 1
+    while top > 0 and lines[top] and not _RULE.match(lines[top]):
+        top -= 1
+    if begin == end or top < 0 or (lines[top] and not _RULE.match(lines[top])):
+        return None
+    return Box(begin, " ".join(_PROMPT.sub("", line, count=1) for line in lines[begin:end]).strip())
+
+
+def _above(lines: Sequence[str], place: int) -> str:
+    """What it asks about, up to an empty line."""
+    begin = place
+    while begin and lines[begin - 1]:
+        begin -= 1
+    return " ".join(lines[begin:place])
+
+
+SIGNS = Signs(
+    agent="aider",
+    box=_input_line,
+    placeholder=re.compile(r"(?!)"),
+    busy=re.compile(r"(?!)"),
+    busy_foot=re.compile(r"^ *[░█]+ +Waiting for \S"),
+    turned=re.compile(r"^Tokens: "),
+    dialogs=(
+        Dialog(re.compile(r"^Run shell command"), "permission to run: {about}", _CLOSING, _above),
+        Dialog(re.compile(r"^(?P<question>\S.*\?) \(Y\)es/\(N\)o"), "an answer: {question}", _CLOSING),
+    ),
+    interrupt=("C-c",),
+    apart=re.compile(r"!|\{|/\S*/"),
+    queues=False,
+)

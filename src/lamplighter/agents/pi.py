@@ -1,0 +1,69 @@
+"""pi: how its processes are recognised, how it is started, and what its screens say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lamplighter.agents.program import Program
+from lamplighter.agents.signs import Box, Dialog, Signs
+from lamplighter.domain.manner import Manner, Way
+
+PROGRAM = Program(
+    name="pi",
+    names=frozenset({"pi"}),
+    packages=("@mariozechner/pi-coding-agent",),
+)
+
+STARTING = Manner(
+    agent="pi",
+    program=("pi",),
+    package="@mariozechner/pi-coding-agent",
+    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",)),  # a prompt could be taken for an option
+    headless=Way(
+        new=("--mode", "json", "--print"),
+        resume=("--mode", "json", "--print", "--session", "{conversation}"),
+        last=("--mode", "json", "--print", "--continue"),
+        needs_prompt=True,
+    ),
+    model=("--model", "{model}"),
+    by_folder=True,
+)
+
+# -- screens
+
+_RULE = re.compile(r"─{20}|─── ↑ \d+ more")
+_FOOT = re.compile(r"─{20}|─── ↓ \d+ more")
+_STATUS = re.compile(r"^(?:[↑↓RW$]\S+ )*(?:\d+\.\d%|\?)/\d\S*(?: |$)")
+_LISTED = re.compile(r"^(?:→ | {2}\S| {2}\(\d+/\d+\)$)")
+_CHOSEN = re.compile(r"^ *(?:→ |› |> ?$|> \S)")
+_BELOW = 12
+
+
+def _input_line(lines: Sequence[str]) -> Box | None:
+    """Between two fences, above its status, with nothing but a list of commands or files between. A menu has the same place;
+    an empty line is its first, or one of its own is marked."""
+    status = next(
+        (place for place in range(len(lines) - 1, max(0, len(lines) - 4), -1) if _STATUS.match(lines[place])), 0
+    )
+    foot = next((place for place in range(status - 1, max(-1, status - _BELOW), -1) if _FOOT.match(lines[place])), 0)
+    begin = next((place for place in range(foot - 1, -1, -1) if _RULE.match(lines[place])), foot)
+    typed, listed = lines[begin + 1 : foot], lines[foot + 1 : status - 1]
+    if begin == foot or not typed or not all(_LISTED.match(line) for line in listed):
+        return None
+    if any(_CHOSEN.match(line) for line in typed) or (len(typed) > 1 and not typed[0]):
+        return None
+    return Box(begin, " ".join(typed).strip())
+
+
+SIGNS = Signs(
+    agent="pi",
+    box=_input_line,
+    placeholder=re.compile(r"(?!)"),
+    busy=re.compile(r"^ [\u2801-\u28ff] \S"),
+    turned=re.compile(r"^↑\d|^ Operation aborted$"),
+    dialogs=(Dialog(re.compile(r"^ *[→›] +\S"), "an answer", _STATUS),),
+    leave="/quit",
+    shell="!",
+    sure=True,
+)
