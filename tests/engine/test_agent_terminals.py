@@ -120,6 +120,26 @@ def test_two_at_once_do_not_mix(hall: Engine, tmp_path: Path) -> None:
     assert sorted(tui.noted("submitted")[1:]) == [f"text {number}" for number in range(3)]
 
 
+@pytest.mark.parametrize("program", ["vim -u NONE", "less /etc/passwd"])
+def test_what_it_opens_on_its_terminal_waits_for_a_person(hall: Engine, tmp_path: Path, program: str) -> None:
+    """An editor, known by its name, or whatever else takes its keys there; not what is left when that is closed."""
+    tui = Tui(hall, tmp_path, "anew")
+    tui.send(f"edit {program}")
+    waits = ("waiting", f"{program.split()[0]} is open, and waits for a person")
+    assert wait_until(lambda: tui.judged() == waits), tui.judged()
+    hall.call("send_input", session=tui.id, text=": q Enter" if program.startswith("vim") else "q", keys=True)
+    assert wait_until(lambda: tui.judged() == ("idle", "it waits for a request")), tui.judged()
+
+
+def test_an_editor_in_a_tools_own_terminal_waits_for_a_person_while_the_agent_works(
+    hall: Engine, tmp_path: Path
+) -> None:
+    tui = Tui(hall, tmp_path)
+    tui.send("tool vim -u NONE")
+    waits = ("waiting", "vim is open, and waits for a person")
+    assert wait_until(lambda: tui.judged() == waits), tui.judged()
+
+
 @pytest.mark.deep
 def test_one_that_draws_nothing_yet_is_waited_for(hall: Engine, tmp_path: Path) -> None:
     tui = Tui(hall, tmp_path, "blank")

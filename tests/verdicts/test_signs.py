@@ -33,8 +33,9 @@ def test_what_a_screen_says(screen: Path) -> None:
         assert told is None
     else:
         assert told is not None
-        said = {"sign": told.sign.value, "what": told.what, "turned": told.turned, "typed": told.typed}
-        assert said == {"what": "", "turned": False, "typed": False, **expected}
+        said = {name: getattr(told, name) for name in ("what", "turned", "typed", "error")}
+        usual = {"what": "", "turned": False, "typed": False, "error": ""}
+        assert {"sign": told.sign.value, **said} == {**usual, **expected}
 
 
 def test_every_agent_has_its_screens() -> None:
@@ -100,9 +101,12 @@ def test_reading_a_screen_is_quick_whatever_is_on_it(agent: str) -> None:
 # -- the verdict
 
 
+def seen(told: Told | None, **changes: object) -> Evidence:
+    return Evidence(**{name: getattr(QUIET, name) for name in QUIET.__dataclass_fields__} | {"told": told} | changes)  # pyright: ignore[reportArgumentType]
+
+
 def judged(told: Told | None, **changes: object) -> tuple[Verdict, str]:
-    seen = Evidence(**{name: getattr(QUIET, name) for name in QUIET.__dataclass_fields__} | {"told": told} | changes)  # pyright: ignore[reportArgumentType]
-    verdict, words = judge(seen, Thresholds())
+    verdict, words = judge(seen(told, **changes), Thresholds())
     return verdict, words[0]
 
 
@@ -137,6 +141,62 @@ def test_a_screen_that_says_it_works_outweighs_stillness_until_that_is_too_long(
 def test_a_dialog_is_waited_at_also_while_it_blinks() -> None:
     verdict, because = judged(Told(Sign.WAITING, "permission to run: make"), output_age=0.1)
     assert (verdict, because) == (Verdict.WAITING, "it waits for permission to run: make")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def test_an_error_is_told_until_something_else_is_said(agent: str) -> None:
+    signs, screen = signs_of(agent), GOLDEN / agent / "screens" / "no_credit.txt"
+    assert signs is not None
+    lines = screen.read_text().split("\n")
+    error = json.loads(screen.with_suffix(".json").read_text())["told"]["error"]
+    place = next(number for number, line in enumerate(lines) if error[:20] in line)
+    after = lines.index("", place)
+    said = {"claude": "● all is well again", "codex": "• all is well again", "gemini": "✦ all is well again"}[agent]
+    told = signs.read("\n".join([*lines[:after], "", said, *lines[after:]]), "")
+    assert told is not None
+    assert (told.sign, told.turned, told.error) == (Sign.PROMPT, True, "")
+
+
+def test_an_error_is_evidence_in_the_agents_own_words() -> None:
+    failed = Told(Sign.PROMPT, turned=True, error="429 slow down")
+    assert judged(failed) == (Verdict.FINISHED, "its last turn failed: 429 slow down")
+    trying = Told(Sign.WORKING, error="500 on fire")
+    assert judged(trying) == (Verdict.WORKING, "it tries again after an error: 500 on fire")
+    assert judged(trying, output_age=0.1) == (Verdict.WORKING, "it tries again after an error: 500 on fire")
+    verdict, words = judge(seen(failed, background="sleep"), Thresholds())
+    assert (verdict, words[:2]) == (
+        Verdict.WORKING,
+        ["sleep runs in its background", "its last turn failed: 429 slow down"],
+    )
+
+
+def test_a_turn_that_is_over_is_finished_two_seconds_later() -> None:
+    over = Told(Sign.PROMPT, turned=True)
+    soon: dict[str, object] = {"output_age": 2.5, "input_age": 2.5, "cpu_age": 1.0, "behind_rate": 0.0}
+    assert judged(over, **soon)[0] is Verdict.FINISHED
+    assert judged(over, **soon, age=5.0)[0] is Verdict.FINISHED
+    assert judged(over, **{**soon, "output_age": 1.9})[0] is Verdict.WORKING
+    assert judged(over, **{**soon, "input_age": 1.9})[0] is Verdict.WORKING
+
+
+def test_nothing_is_over_soon_that_may_go_on() -> None:
+    """A screen of before, a job beside it, a prompt without a turn, a front that nobody has seen: the usual time holds."""
+    over = Told(Sign.PROMPT, turned=True)
+    soon: dict[str, object] = {"output_age": 2.5, "cpu_age": 20.0, "behind_rate": 0.0}
+    assert judged(over, **soon, resumed=True, age=5.0)[0] is Verdict.WORKING
+    assert judged(over, **soon, resumed=True)[0] is Verdict.FINISHED
+    assert judged(over, **soon, background="make")[0] is Verdict.WORKING
+    assert judged(over, **soon, rest=None)[0] is Verdict.WORKING
+    assert judged(Told(Sign.PROMPT), **soon)[0] is Verdict.WORKING
+    assert judged(Told(Sign.WORKING), **soon)[0] is Verdict.WORKING
+    assert judged(None, **soon)[0] is Verdict.WORKING
+
+
+def test_an_editor_in_an_agent_waits_for_a_person_whatever_its_screen_says() -> None:
+    for told in (None, Told(Sign.WORKING), Told(Sign.PROMPT, turned=True)):
+        assert judged(told, editor="vim") == (Verdict.WAITING, "vim is open, and waits for a person")
+        assert judged(told, editor="vim", output_age=0.1, cpu_rate=0.5)[0] is Verdict.WAITING
+    assert judged(None, editor="vim", halted="vim", stopped=1)[0] is Verdict.STUCK
 
 
 # -- what is pasted

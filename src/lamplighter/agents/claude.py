@@ -28,7 +28,7 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, here
 from lamplighter.agents.transcript import Format
@@ -278,6 +278,10 @@ _INPUT = re.compile(r"[❯!#]\s?")
 _BENEATH = re.compile(r" {2}|$")
 _CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
 _CHOICE = re.compile(r"^ {2,}(?:❯ )?(?:Yes|No), ")
+_ERROR = re.compile(
+    r"(?:[●⏺] |\s+⎿\s+)(?P<error>(?:API Error|Request timed out|Credit balance|Invalid API key|Please run /login"
+    r"|You've (?:hit|reached|used)|\S+ usage limit|.{0,40}\blimit reached).*)"
+)
 _COMMAND_SHOWN = re.compile(r"╌{20}")
 
 
@@ -302,6 +306,8 @@ SIGNS = Signs(
     busy=re.compile(r"\besc to interrupt\b|^[·✢✳✶✻✽*] \S.*…(?: \(|$)"),
     busy_title=re.compile(r"[◐◑◒◓\u2801-\u28ff]"),
     turned=re.compile(r"^[●⏺] |^[✢✳✶✻✽*] \S+ for \d|^ +⎿ +Interrupted"),
+    failed=last_said(_ERROR, re.compile(r"[❯●⏺] ")),
+    retrying=re.compile(r"^[·✢✳✶✻✽*] (?P<error>.+?) · Retrying in ", re.MULTILINE),
     dialogs=(
         Dialog(re.compile(r"Is this a project you created or one you trust\?"), "trust in this folder", _CLOSING),
         Dialog(re.compile(r"running in Bypass Permissions mode"), "consent to bypassing permissions", _CLOSING),

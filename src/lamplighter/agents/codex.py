@@ -26,7 +26,7 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, from_line
+from lamplighter.agents.signs import Box, Dialog, Signs, from_line, last_said
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, locked
 from lamplighter.agents.transcript import Format
@@ -261,6 +261,11 @@ SIGNS = Signs(
     busy=re.compile(r"\besc to interrupt\b"),
     busy_title=re.compile(r"[\u2801-\u28ff]"),
     turned=re.compile(r"^[•■✗] |^ +Worked for "),
+    failed=last_said(
+        re.compile(r"■ (?P<error>(?!Conversation interrupted).+)"),
+        re.compile(r"[›•] "),
+    ),
+    retrying=re.compile(r"^[•◦] Reconnecting\.\.\. .*\n +└ (?P<error>.+)", re.MULTILINE),
     dialogs=(
         Dialog(re.compile(r"Do you trust the contents of this directory\?"), "trust in this folder", _CLOSING),
         Dialog(

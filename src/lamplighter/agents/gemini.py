@@ -32,7 +32,7 @@ from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usu
 from lamplighter.agents.journal import count, mapping, mappings, moment, words
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import Traces
 from lamplighter.agents.transcript import Format, Transcript, told
@@ -233,6 +233,11 @@ SIGNS = Signs(
     busy=re.compile(r"\(esc to cancel, |\besc to cancel\)"),
     busy_title=re.compile(r"✦"),
     turned=re.compile(r"^✦ |^ℹ Request cancelled|^[│ ] *[✓✕⊷-]  "),
+    failed=last_said(
+        re.compile(r"✕ (?P<error>\S.*)"),
+        re.compile(r" > |✦ |[│ ] *[✓✕⊷-]  "),
+    ),
+    retrying=re.compile(r"(?P<error>Trying to reach .*? \(Attempt \d+/\d+\)|This is taking a bit longer)"),
     dialogs=(
         Dialog(re.compile(r"│ Do you trust the files in this folder\?"), "trust in this folder", _CLOSING),
         Dialog(re.compile(r"^│ \? Shell +(?P<command>\S.*?) *│$"), "permission to run: {command}", _CLOSING),

@@ -310,6 +310,9 @@ TRANSCRIPTS = Format(
 _FOOT = re.compile(r" *╹▀{20}")
 _EDGE = re.compile(r" *┃")
 _MODE_LINES = 2  # in its box, below what is typed: an empty one, and which agent and model answer
+_TURN = re.compile(r" +▣ ")
+_BROKEN_OFF = re.compile(r" +▣ +[^·]+ · [^·]+$")
+_TOOL = re.compile(r"[$#→←✱%⚙~⠀-⣿] ")
 _CLOSING = re.compile(r"^ *┃ .*\b(?:enter con|enter submit|enter toggle|esc dismiss)")
 _LIST = re.compile(r"^ .{3,}\S {6,}esc$")  # the head of a list that lies over the conversation
 _SHELL = re.compile(r" *┃ +\$ ")
@@ -328,6 +331,22 @@ def _input_line(lines: Sequence[str]) -> Box | None:
     return Box(begin, " ".join(_EDGE.sub("", line).strip() for line in lines[begin : end - _MODE_LINES]).strip())
 
 
+def _failed(lines: Sequence[str]) -> str:
+    """A block of its own above the line of a turn that says no time; the first block of a turn is what was asked."""
+    end = next((place for place in range(len(lines) - 1, -1, -1) if _TURN.match(lines[place])), 0)
+    if not end or not _BROKEN_OFF.match(lines[end]):
+        return ""
+    begin = next((place for place in range(end - 1, -1, -1) if _TURN.match(lines[place])), 0)
+    blocks: list[list[str]] = [[]]
+    for line in lines[begin:end]:
+        if _EDGE.match(line):
+            blocks[-1].append(_EDGE.sub("", line).strip())
+        elif blocks[-1]:
+            blocks.append([])
+    found = [" ".join(block).strip() for block in blocks if block]
+    return found[-1] if len(found) > 1 and not _TOOL.match(found[-1]) else ""
+
+
 def _asked(lines: Sequence[str], place: int) -> str:
     return _ASKED.sub("", lines[place + 1]) if place + 1 < len(lines) else ""
 
@@ -342,6 +361,8 @@ SIGNS = Signs(
     placeholder=re.compile(r"Ask anything"),
     busy=re.compile(r"\besc (?:again to )?interrupt\b"),
     turned=re.compile(r"^ +▣ "),
+    failed=_failed,
+    retrying=re.compile(r"^ +[⬝■]+ +(?P<error>\S.*?) *\[retrying in ", re.MULTILINE),
     dialogs=(
         Dialog(re.compile(r"^ *┃ +# Shell command$"), "permission to run: {about}", _CLOSING, _shown_command),
         Dialog(re.compile(r"△ Permission required$"), "permission: {about}", _CLOSING, _asked),

@@ -33,6 +33,7 @@ _BLANKS = re.compile(r"\s+")
 _FRAME = re.compile(r"[│┃█]")
 _OWN = re.compile(r" |$")
 _LETTERS = re.compile(r"[^\W_]")
+_NEVER = re.compile(r"(?!)")
 # The last word opens a list of files, and Enter would choose from it; a path alone looks like a command of the agent's own.
 _OPENS_LIST = re.compile(r"(?:^|\s)@\S*\Z|\A/\S*/\S*\Z")
 
@@ -73,7 +74,8 @@ class Signs:
     its own command to leave; `interrupt` and `clear` are keys. `shell`: how a text begins that it would run instead of reading
     it, also with a blank before it; `apart`: how one begins that a blank before it keeps from being more than a text. `queues`:
     it takes a text while it works. `busy_foot`: how its last line says that it works where it has no input line then. `sure`:
-    what is found as its input line is one, whatever a dialog has in common with it."""
+    what is found as its input line is one, whatever a dialog has in common with it. `failed` finds, above the input line, the
+    error that the last turn ended with; `retrying`, where it shows that it works, the error that it tries again after."""
 
     agent: str
     box: Callable[[Sequence[str]], Box | None]
@@ -81,15 +83,17 @@ class Signs:
     busy: re.Pattern[str]
     turned: re.Pattern[str]
     dialogs: Sequence[Dialog]
-    busy_title: re.Pattern[str] = re.compile(r"(?!)")
+    busy_title: re.Pattern[str] = _NEVER
     leave: str = "/exit"
     interrupt: Sequence[str] = ("Escape",)
     clear: str = "C-c"
     shell: str | None = None
     apart: re.Pattern[str] = re.compile(r"!")
     queues: bool = True
-    busy_foot: re.Pattern[str] = re.compile(r"(?!)")
+    busy_foot: re.Pattern[str] = _NEVER
     sure: bool = False
+    failed: Callable[[Sequence[str]], str] | None = None
+    retrying: re.Pattern[str] = _NEVER
 
     def read(self, text: str, title: str | None = None) -> Told | None:
         """What the screen says; None when that is not certain."""
@@ -98,12 +102,19 @@ class Signs:
         if (box is None or not self.sure) and (asks := self._dialog(lines)) is not None:
             return asks
         if box is None:
-            return Told(Sign.WORKING) if busy or self.busy_foot.search(lines[-1]) else None
+            works = busy or self.busy_foot.search(lines[-1])
+            return Told(Sign.WORKING, error=self._retried(lines[-_ABOVE:])) if works else None
         typed = bool(box.typed) and not self.placeholder.match(box.typed)
-        if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
-            return Told(Sign.WORKING, typed=typed)
-        turned = any(self.turned.search(line) for line in lines)
-        return Told(Sign.PROMPT, turned=turned, typed=typed)
+        near = lines[max(0, box.start - _ABOVE) :]
+        if busy or any(self.busy.search(line) for line in near):
+            return Told(Sign.WORKING, typed=typed, error=self._retried(near))
+        error = _told(self.failed(lines[: box.start])) if self.failed else ""
+        turned = bool(error) or any(self.turned.search(line) for line in lines)
+        return Told(Sign.PROMPT, turned=turned, typed=typed, error=error)
+
+    def _retried(self, lines: Sequence[str]) -> str:
+        found = self.retrying.search("\n".join(lines))
+        return _told(found["error"]) if found else ""
 
     def _dialog(self, lines: Sequence[str]) -> Told | None:
         for dialog in self.dialogs:
@@ -147,6 +158,21 @@ def from_line(lines: Sequence[str], place: int, begins: re.Pattern[str]) -> str:
             end = next((count for count, line in enumerate(rest) if not _LETTERS.search(line)), len(rest))
             return " ".join((lines[number][found.end() :], *rest[:end]))
     return ""
+
+
+def last_said(begins: re.Pattern[str], else_said: re.Pattern[str]) -> Callable[[Sequence[str]], str]:
+    """Finds an error that stands last of all that was said, up to an empty line."""
+
+    def find(lines: Sequence[str]) -> str:
+        for place in range(len(lines) - 1, -1, -1):
+            if (found := begins.match(lines[place])) is not None:
+                rest = lines[place + 1 :]
+                return " ".join((found["error"], *rest[: rest.index("") if "" in rest else len(rest)]))
+            if else_said.match(lines[place]):
+                return ""
+        return ""
+
+    return find
 
 
 def signs_of(agent: str) -> Signs | None:

@@ -15,20 +15,26 @@ class Sign(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Told:
     """`what` a dialog waits for. `turned`: the screen shows something of a turn that is over. `typed`: something stands in its
-    input line. `leaves`: the key that closes the dialog, without consent to anything, when the agent is to leave."""
+    input line. `leaves`: the key that closes the dialog, without consent to anything, when the agent is to leave. `error`: in the
+    agent's own words, what its last turn failed with, or what it tries again after."""
 
     sign: Sign
     what: str = ""
     turned: bool = False
     typed: bool = False
     leaves: str = "Escape"
+    error: str = ""
 
     @property
     def words(self) -> str:
         match self.sign:
+            case Sign.WORKING if self.error:
+                return f"it tries again after an error: {self.error}"
             case Sign.WORKING:
                 return "its screen says that it works"
             case Sign.WAITING:
                 return f"it waits for {self.what}"
+            case Sign.PROMPT if self.error:
+                return f"its last turn failed: {self.error}"
             case Sign.PROMPT:
                 return "its turn is over, it waits for the next request" if self.turned else "it waits for a request"

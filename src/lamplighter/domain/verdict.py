@@ -48,11 +48,13 @@ _DEEP_SECONDS = 60.0
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """Seconds. `quiet`: without any sign of life. `stall`: when what is not at rest has done nothing for so long that it will
-    not. `spin`: when output that only repeats itself stops counting."""
+    not. `spin`: when output that only repeats itself stops counting. `settle`: without output or input, when an agent's screen
+    shows that its turn is over, and nothing of it is at work."""
 
     quiet: float = 10.0
     stall: float = 1800.0
     spin: float = 600.0
+    settle: float = 2.0
 
 
 @dataclass(slots=True)  # not frozen, which would take thrice as long to make, and a thousand are made at once
@@ -63,7 +65,9 @@ class Evidence:
     next to no CPU was used. `halted` names the process in front when it is stopped. `repeats_for`: how long the output has said
     nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
     waited for sleeps until a time; `connected` that it has sockets open.
-    `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `gone`: which owner is.
+    `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `editor`: a program that an
+    agent has opened for a person to type in. `resumed`: it goes on with what was said before it started, and its screen shows
+    that. `gone`: which owner is.
     """
 
     ended: bool = False
@@ -88,6 +92,8 @@ class Evidence:
     deep_for: float = 0.0
     tail: Tail | None = None
     told: Told | None = None
+    editor: str | None = None
+    resumed: bool = False
     terminal: bool = True
     closed: bool = False
     attached: int = 0
@@ -100,6 +106,8 @@ def judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, list[str]]:
         return Verdict.ENDED, []
     verdict, reason = _judge(seen, limits)
     rest = _words(seen, limits)
+    if seen.told and seen.told.error and reason != seen.told.words:
+        rest.insert(0, seen.told.words)
     if seen.gone and seen.gone not in reason:
         rest.append(seen.gone)
     return verdict, [reason, *rest] if reason else rest
@@ -123,6 +131,8 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return Verdict.WAITING, seen.told.words
     if _asks_now(seen):
         return Verdict.WAITING, _asked(seen)
+    if seen.editor and not seen.gone:
+        return Verdict.WAITING, f"{seen.editor} is open, and waits for a person"
     spins = seen.repeats_for >= limits.spin and seen.behind_rate is not None
     if _computes(seen, limits) or (_is_lively(seen, limits) and not spins):
         return Verdict.WORKING, ""
@@ -153,8 +163,16 @@ def _is_at_prompt(seen: Evidence) -> bool:
 
 
 def _is_lively(seen: Evidence, limits: Thresholds) -> bool:
-    recent = (seen.output_age, seen.input_age, seen.age)
-    return any(age is not None and age < limits.quiet for age in recent)
+    over = _is_over(seen, limits)
+    quiet = min(limits.settle, limits.quiet) if over else limits.quiet
+    recent = (seen.output_age, seen.input_age)
+    return any(age is not None and age < quiet for age in recent) or (seen.age < limits.quiet and not over)
+
+
+def _is_over(seen: Evidence, limits: Thresholds) -> bool:
+    """Its turn is over by its screen, and nothing else of it runs. One that was resumed shows a turn that was over before."""
+    turned = seen.told is not None and seen.told.turned and not (seen.resumed and seen.age < limits.quiet)
+    return turned and _is_at_prompt(seen) and not seen.background
 
 
 def _spinning(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:

@@ -2,8 +2,9 @@
 what was submitted. For tests only; standard library alone, as it is run as a program called claude.
 
 What is submitted is written as a line of JSON into the file named by its first argument. Some texts do more than be answered:
-`work N` works for N seconds, `dialog` asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has
-it ask for permission when the next text was pasted. Keys that reach a dialog are written down too. Further arguments are its
+`work N` works for N seconds, `edit PROGRAM` opens that on its terminal, `tool PROGRAM` on one of its own while it works, `dialog`
+asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has it ask for permission when the next
+text was pasted. Keys that reach a dialog are written down too. Further arguments are its
 habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew, with
 `blank` it knows pastes long before it draws, and forgets what came before that.
 """
@@ -112,6 +113,13 @@ class Agent:
         self.note(submitted=text)
         if text.startswith("work "):
             self.works_until = time.monotonic() + float(text.split()[1])
+        elif text.startswith("edit "):
+            os.write(1, b"\x1b[2J\x1b[H")
+            subprocess.run(text.split()[1:], check=False)
+        elif text.startswith("tool "):
+            self.works_until = time.monotonic() + 600
+            spawn = [sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", *text.split()[1:]]
+            subprocess.Popen(spawn, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
         elif text == "dialog":
             self.dialog = "permission"
         elif text == "ask later":

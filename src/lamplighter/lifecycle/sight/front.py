@@ -19,6 +19,9 @@ _CALLS = {
 _TTY_WAITS = ("wait_woken", "n_tty_read")
 _TERMINALS = ("/dev/tty", "/dev/pts/")
 _PTS_MAJOR = 136
+_EDITORS = frozenset(
+    b"vi vim vim.basic vim.tiny vim.nox nvim nano rnano pico emacs emacs-nox micro hx helix joe jmacs mcedit kak ne".split()
+)
 _SETTLED_TICKS = 60 * os.sysconf("SC_CLK_TCK")
 Known = Callable[[Sequence[str]], bool]
 """Whether the words of a command line are those of a process that an agent keeps for itself."""
@@ -27,7 +30,8 @@ Known = Callable[[Sequence[str]], bool]
 @dataclass(frozen=True, slots=True)
 class Front:
     """`sleeps`: the process that is waited for sleeps until a time. `switches`: how often it has gone to sleep so far.
-    `background`: another process of the session that may be at work beside it. `connected`: it has sockets."""
+    `background`: another process of the session that may be at work beside it. `connected`: it has sockets. `guest`: a program
+    that an agent has given its terminal to, key by key."""
 
     rest: Rest
     pid: int
@@ -36,6 +40,7 @@ class Front:
     switches: int | None = None
     background: str | None = None
     connected: bool = False
+    guest: str | None = None
 
 
 def find_front(members: Sequence[proc.Stat], main: int, is_daemon: Known | None = None) -> Front | None:
@@ -69,6 +74,28 @@ def _beside(
     kept = [stat for stat in moving if is_daemon(proc.words_of(stat.pid))] if is_daemon else []
     at_work = [stat for stat in moving if stat not in kept and not _is_resident(stat, (holder, *kept), first)]
     return replace(front, background=_name(max(at_work, key=_start).pid)) if at_work else front
+
+
+def find_editor(members: Sequence[proc.Stat], main: int) -> str | None:
+    """An editor that something of the session has opened, on whatever terminal: it takes keys there, so a person is wanted."""
+    return next((_name(stat.pid) for stat in members if stat.pid != main and _is_open_editor(stat)), None)
+
+
+def _is_open_editor(stat: proc.Stat) -> bool:
+    return stat.name in _EDITORS and _owns_terminal(stat) and _gives_keys(f"/proc/{stat.pid}/fd/0")
+
+
+def find_guest(members: Sequence[proc.Stat], main: int, is_own: Known) -> str | None:
+    """A program that the agent has given its own terminal to: in the foreground there, reading keys, and not the agent itself
+    started anew."""
+    first = next((stat for stat in members if stat.pid == main), None)
+    if first is None or not first.terminal:
+        return None
+    for stat in sorted(members, key=_start, reverse=True):
+        shares = stat is not first and stat.terminal == first.terminal and _owns_terminal(stat)
+        if shares and not is_own(proc.words_of(stat.pid)) and _gives_keys(f"/proc/{stat.pid}/fd/0"):
+            return _name(stat.pid) if _at(stat.pid) in ("other", "input", "terminal") else None
+    return None
 
 
 def halted(members: Sequence[proc.Stat], main: int) -> str | None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from lamplighter.agents import PROGRAMS
 from lamplighter.agents.traces import traces_of
 from lamplighter.holder import proc
 from lamplighter.lifecycle.fleet import Fleet, Lamp
-from lamplighter.lifecycle.sight.front import Front, Known, find_front, halted
+from lamplighter.lifecycle.sight.front import Front, Known, find_editor, find_front, find_guest, halted
 
 _FRESH_SECONDS = 1.0
 _SHORTEST_SECONDS = 0.2
@@ -25,7 +26,7 @@ _WINDOW_SECONDS = 2.0
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One tree at one look, which began at `when` by the daemon's clock. `rate` is cores used over the last seconds, None at the
-    first look. `front` is looked for only where somebody wants to know."""
+    first look. `front` is looked for only where somebody wants to know; `editor` only in an agent's."""
 
     processes: list[proc.Stat] = field(default_factory=list[proc.Stat])
     memory: int = 0
@@ -35,6 +36,7 @@ class Measure:
     halted: str | None = None
     deep: bool = False
     front: Front | None = None
+    editor: str | None = None
     at: float = 0.0
     when: float = 0.0
 
@@ -72,6 +74,7 @@ class _Subject:
     lost: bool
     interest: Interest
     is_daemon: Known | None
+    is_own: Known | None
     roots: tuple[tuple[int, int], ...] = ()
 
 
@@ -121,6 +124,26 @@ class _Scan:
                 found[stat.pid] = stat
                 todo += self.children.get(stat.pid, ())
         return list(found.values())
+
+
+@lru_cache
+def _programs_own(agent: str) -> Known | None:
+    """Whether the words of a command line are those of this agent's program; None where the agent is not known."""
+    program = next((one for one in PROGRAMS if one.name == agent), None)
+    if program is None:
+        return None
+
+    def is_own(words: Sequence[str]) -> bool:
+        return program.runs(list(words))
+
+    return is_own
+
+
+def _front(subject: _Subject, members: list[proc.Stat]) -> Front | None:
+    found = find_front(members, subject.main, subject.is_daemon)
+    if found is None or subject.is_own is None:
+        return found
+    return replace(found, guest=find_guest(members, subject.main, subject.is_own))
 
 
 class Gauge:
@@ -200,13 +223,15 @@ class Gauge:
         session = lamp.session
         if session.main is None:
             return None
-        interest, traces = self.interest(lamp), traces_of(session.agent)
+        interest, traces, is_own = self.interest(lamp), traces_of(session.agent), _programs_own(session.agent)
         is_daemon = traces.is_daemon if traces.daemon else None
         if session.traced:
-            return _Subject(session.id, 0, session.main.pid, False, interest, is_daemon, tuple(lamp.roots))
+            return _Subject(session.id, 0, session.main.pid, False, interest, is_daemon, is_own, tuple(lamp.roots))
         if session.shim is None:
             return None
-        return _Subject(session.id, session.shim.pid, session.main.pid, session.holder_lost, interest, is_daemon)
+        return _Subject(
+            session.id, session.shim.pid, session.main.pid, session.holder_lost, interest, is_daemon, is_own
+        )
 
     def _measure(self, subjects: list[_Subject], when: float) -> tuple[_Scan, dict[str, Measure]]:
         """In a thread. Shims are not read: what they use is not the session's."""
@@ -228,7 +253,8 @@ class Gauge:
             stopped=stopped,
             halted=halted(members, subject.main) if stopped else None,
             deep=any(stat.state == "D" for stat in members),
-            front=find_front(members, subject.main, subject.is_daemon) if wants_front else None,
+            front=_front(subject, members) if wants_front else None,
+            editor=find_editor(members, subject.main) if subject.is_own else None,
             at=now,
             when=when,
         )

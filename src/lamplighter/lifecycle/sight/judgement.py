@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from lamplighter.agents.transcript import format_of
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lease import Lease
 from lamplighter.domain.lines import tail_of
@@ -241,6 +242,8 @@ class Judgement:
         quiet = self.thresholds.quiet
         if self._ends_with_question(lamp.session):
             quiet = QUESTION_SECONDS
+        elif self.screens.signs(lamp.session) is not None:
+            quiet = min(quiet, self.thresholds.settle)
         if meter is not None and (now - meter.heard < quiet or now - meter.typed < quiet):
             spins = track is not None and now - track.novel_at > self.thresholds.spin / 2
             return Interest.NOW if spins else Interest.NONE
@@ -284,8 +287,9 @@ class Judgement:
         track, shown = self.tracks.tracks[session.id], await self.screens.look(session)
         if shown is not None:
             told = shown.told
-            if told is not None and told.sign is Sign.WAITING and self.fleet.settings.reads_own:
-                told = replace(told, what="an answer")  # as with a tail: the dialog's own words are on its screen
+            if told is not None and self.fleet.settings.reads_own:  # as with a tail: words of its screen are its own
+                what = "an answer" if told.sign is Sign.WAITING else told.what
+                told = replace(told, what=what, error="its screen has the words" if told.error else "")
             track.sign, track.sign_offset, track.sign_at = told, shown.offset, self.fleet.clock.monotonic()
 
     # -- judging
@@ -360,6 +364,7 @@ class Judgement:
         heard = max(meter.heard, track.printed_at) if meter else 0.0
         typed = max(meter.typed, track.typed_at) if meter else 0.0
         front, looked = track.front, track.looked_at
+        told = track.told(now, meter.offset) if meter is not None else None
         return Evidence(
             leftovers=lamp is not None and lamp.phase == "leftovers",
             processes=len(measure.processes),
@@ -381,7 +386,9 @@ class Judgement:
             woke_age=_age(looked, track.woke_at or 0.0),
             deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
-            told=track.told(now, meter.offset) if meter is not None else None,
+            told=told,
+            editor=measure.editor or (front.guest if front and told is None else None),
+            resumed=_is_resumed(session),
             terminal=_has_terminal(session),
             closed=meter is not None and meter.closed,
             attached=self.fleet.attached(session.id),
@@ -410,6 +417,11 @@ class Judgement:
             if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
                 return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
         return None
+
+
+def _is_resumed(session: Session) -> bool:
+    form = format_of(session.agent)
+    return form is not None and not form.again.isdisjoint(session.command)
 
 
 def _has_terminal(session: Session) -> bool:

@@ -54,10 +54,8 @@ class Track:
     heard_at: float = 0.0
     novel_at: float = 0.0
     vocabulary: frozenset[str] = frozenset()
-    behind_at: float = 0.0
-    behind_cpu: float = 0.0
+    before: Measure | None = None
     behind_rate: float | None = None
-    wanting: frozenset[tuple[int, int]] = frozenset()
     worked_at: float = 0.0
     gone_since: float | None = None
     warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
@@ -97,15 +95,16 @@ class Track:
         """The CPU of all but the process in front: what draws a spinner is in front, what works may be behind it. One that wants
         to run at look after look works too, even if a busy machine gives it next to nothing."""
         if self.front is None:
-            self.behind_rate, self.behind_at, self.wanting = None, 0.0, frozenset()
-        elif measure.at - self.behind_at >= _BEHIND_SECONDS:
+            self.behind_rate = None
+        before = self.before
+        if before is not None and measure.at - before.at < _BEHIND_SECONDS:
+            return
+        self.before = measure
+        if before is not None and self.front is not None:
             front = self.front.pid
-            drawn = sum(stat.cpu for stat in measure.processes if stat.pid == front)
-            wanting = frozenset(stat.key for stat in measure.processes if stat.state == "R" and stat.pid != front)
-            spent, span = measure.cpu - drawn - self.behind_cpu, measure.at - self.behind_at
-            least = BUSY_CPU if self.wanting & wanting else 0.0
-            self.behind_rate = max(least, spent / span) if self.behind_at else None
-            self.behind_at, self.behind_cpu, self.wanting = measure.at, measure.cpu - drawn, wanting
+            least = BUSY_CPU if _wanting(before, front) & _wanting(measure, front) else 0.0
+            spent = _cpu_behind(measure, front) - _cpu_behind(before, front)
+            self.behind_rate = max(least, spent / (measure.at - before.at))
 
     def _see_sleeper(self, now: float, front: Front) -> None:
         if front.switches is not None and self.switches is not None and front.switches != self.switches:
@@ -146,6 +145,14 @@ class Track:
 
 def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
     return measure.cpu, len(measure.processes), *((reading.offset, reading.typed) if reading else ())
+
+
+def _cpu_behind(measure: Measure, front: int) -> float:
+    return measure.cpu - sum(stat.cpu for stat in measure.processes if stat.pid == front)
+
+
+def _wanting(measure: Measure, front: int) -> frozenset[tuple[int, int]]:
+    return frozenset(stat.key for stat in measure.processes if stat.state == "R" and stat.pid != front)
 
 
 def restored(saved: list[float], now: float, cpu: float) -> Track:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lamplighter.testing.model.mind import Model
-from lamplighter.testing.model.steps import Call, Gate, Hang, Run, Say, Step, Stream, echo
+from lamplighter.testing.model.steps import Call, Fail, Gate, Hang, Run, Say, Step, Stream, echo
 
-__all__ = ["Call", "Gate", "Hang", "Model", "Run", "Say", "Step", "Stream", "echo"]
+__all__ = ["Call", "Fail", "Gate", "Hang", "Model", "Run", "Say", "Step", "Stream", "echo"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Use, own_words
+from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Refusal, Use, own_words
 
 _USAGE = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
 
@@ -29,6 +29,12 @@ def read(body: dict[str, Any]) -> Asked:
             results, waited = [], False
     tools = tuple(tool["name"] for tool in body.get("tools", []))
     return Asked(str(body.get("metadata")), tuple(said), tuple(results), tools, waited)
+
+
+def error(refusal: Refusal) -> dict[str, Any]:
+    kind = "rate_limit_error" if refusal.status == 429 else "api_error"
+    kind = kind if refusal.status >= 429 else "invalid_request_error"
+    return {"type": "error", "error": {"type": kind, "message": refusal.text}}
 
 
 def whole(body: dict[str, Any], answer: Answer) -> dict[str, Any]:

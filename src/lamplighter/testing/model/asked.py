@@ -70,6 +70,15 @@ class Use:
     arguments: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """The request is refused with this status, in this text; `headers` go with it."""
+
+    status: int
+    text: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 Answer = Use | Iterator[str]
 """A tool to use, or a text in pieces, which come when they come."""
 

@@ -6,7 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, TOOLLESS, Answer, Asked, Use, own_words
+from lamplighter.testing.model.asked import (
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    TOOLLESS,
+    Answer,
+    Asked,
+    Refusal,
+    Use,
+    own_words,
+)
 
 _USAGE = {
     "prompt_tokens": INPUT_TOKENS,
@@ -26,6 +35,12 @@ def read(body: dict[str, Any]) -> Asked:
             results = []
     tools = tuple(tool["function"]["name"] for tool in body.get("tools", []))
     return Asked("", tuple(said), tuple(results), tools, toolless=body.get("model") == TOOLLESS)
+
+
+def error(refusal: Refusal) -> dict[str, Any]:
+    kind = "rate_limit_exceeded" if refusal.status == 429 else "server_error"
+    kind = kind if refusal.status >= 429 else "invalid_request_error"
+    return {"error": {"message": refusal.text, "type": kind, "code": kind}}
 
 
 def whole(body: dict[str, Any], answer: Answer) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.testing.model import anthropic, chat, gemini, responses
+from lamplighter.testing.model.asked import Refusal
 
 if TYPE_CHECKING:
     from lamplighter.testing.model.mind import Model
@@ -46,7 +47,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._document({"input_tokens": 1, "totalTokens": 1})
             return
         answer = self.model.answer(api.read(body))
-        if body.get("stream") or "streamGenerate" in self.path:
+        if isinstance(answer, Refusal):
+            self._send(json.dumps(api.error(answer)).encode(), "application/json", answer.status, answer.headers)
+        elif body.get("stream") or "streamGenerate" in self.path:
             self._stream(api.events(body, answer))
         else:
             self._document(api.whole(body, answer))
@@ -108,9 +111,11 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the agent was killed, or has had enough
 
-    def _send(self, content: bytes, kind: str) -> None:
+    def _send(self, content: bytes, kind: str, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> None:
         try:
-            self.send_response(200)
+            self.send_response(status)
+            for name, value in headers:
+                self.send_header(name, value)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Use, own_words
+from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Refusal, Use, own_words
 
 _USAGE = {
     "promptTokenCount": INPUT_TOKENS,
@@ -28,6 +28,12 @@ def read(body: dict[str, Any]) -> Asked:
             results = []
     declared = (one for tool in body.get("tools", []) for one in tool.get("functionDeclarations", []))
     return Asked("", tuple(said), tuple(results), tuple(one["name"] for one in declared))
+
+
+def error(refusal: Refusal) -> dict[str, Any]:
+    status = "RESOURCE_EXHAUSTED" if refusal.status == 429 else "INTERNAL"
+    status = status if refusal.status >= 429 else "INVALID_ARGUMENT"
+    return {"error": {"code": refusal.status, "message": refusal.text, "status": status}}
 
 
 def whole(_body: dict[str, Any], answer: Answer) -> dict[str, Any]:

@@ -10,9 +10,22 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import Answer, Asked, Use
+from lamplighter.testing.model.asked import Answer, Asked, Refusal, Use
 from lamplighter.testing.model.door import Door
-from lamplighter.testing.model.steps import Call, Gate, Hang, Run, Say, Script, Step, Stream, echo, gates_of, steps_of
+from lamplighter.testing.model.steps import (
+    Call,
+    Fail,
+    Gate,
+    Hang,
+    Run,
+    Say,
+    Script,
+    Step,
+    Stream,
+    echo,
+    gates_of,
+    steps_of,
+)
 
 _WAITING = "WaitForMcpServers"
 """Claude's own tool: on a busy machine it asks the model before its servers are there."""
@@ -42,7 +55,7 @@ class Model:
         """How many messages of the user have this in them."""
         return sum(text in said for said in self.said)
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: Asked) -> Answer | Refusal:
         with self._lock:
             self.offered |= set(asked.tools)
             self.asides += asked.aside
@@ -93,7 +106,7 @@ class Model:
             return Use(f"wait_{number}", _WAITING, {})
         return None
 
-    def _perform(self, asked: Asked, number: int, steps: list[Step]) -> Answer:
+    def _perform(self, asked: Asked, number: int, steps: list[Step]) -> Answer | Refusal:
         """The step after those whose results are there; what it hangs at first, it hangs at."""
         place = len(asked.results)
         acts = 0
@@ -107,7 +120,9 @@ class Model:
             acts += 1
         return iter(["done"])
 
-    def _act(self, asked: Asked, call: str, step: Say | Run | Call | Stream) -> Answer:
+    def _act(self, asked: Asked, call: str, step: Say | Run | Call | Stream | Fail) -> Answer | Refusal:
+        if isinstance(step, Fail):
+            return Refusal(step.status, step.text, step.headers)
         if isinstance(step, Say):
             return iter([step.text])
         if isinstance(step, Stream):

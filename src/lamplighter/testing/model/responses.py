@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Use, own_words
+from lamplighter.testing.model.asked import INPUT_TOKENS, OUTPUT_TOKENS, Answer, Asked, Refusal, Use, own_words
 
 
 def read(body: dict[str, Any]) -> Asked:
@@ -20,6 +20,12 @@ def read(body: dict[str, Any]) -> Asked:
             results = []
     tools = tuple(_names(body.get("tools", [])))
     return Asked(str(body.get("prompt_cache_key")), tuple(said), tuple(results), tools)
+
+
+def error(refusal: Refusal) -> dict[str, Any]:
+    kind = "rate_limit_exceeded" if refusal.status == 429 else "server_error"
+    kind = kind if refusal.status >= 429 else "invalid_request_error"
+    return {"error": {"message": refusal.text, "type": kind, "code": kind}}
 
 
 def whole(body: dict[str, Any], answer: Answer) -> dict[str, Any]:

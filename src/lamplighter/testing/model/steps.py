@@ -65,7 +65,16 @@ class Stream:
     pause: float = 0.05
 
 
-Step = Say | Run | Call | Hang | Stream
+@dataclass(frozen=True)
+class Fail:
+    """Every request is refused with this HTTP status and text, as often as the agent asks. Ends the turn."""
+
+    status: int
+    text: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Step = Say | Run | Call | Hang | Stream | Fail
 Turn = Sequence[Step] | Step | str
 Script = Sequence[Turn] | Callable[[str, int], Turn]
 """A turn for each message of the user as they come, or who decides: told the message, and which one it is (from 1)."""
@@ -79,7 +88,7 @@ def echo(said: str, number: int) -> Turn:
 def steps_of(turn: Turn) -> list[Step]:
     if isinstance(turn, str):
         return [Say(turn)]
-    return [turn] if isinstance(turn, Say | Run | Call | Hang | Stream) else list(turn)
+    return [turn] if isinstance(turn, Say | Run | Call | Hang | Stream | Fail) else list(turn)
 
 
 def gates_of(steps: Iterable[Step]) -> list[Gate]:
