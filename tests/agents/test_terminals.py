@@ -59,6 +59,23 @@ def test_what_is_sent_is_what_the_model_is_asked_once(lit: Engine, stage: Callab
     assert [said.strip() for said in made.model.said] == [text.strip() for text in TEXTS]
 
 
+@pytest.mark.parametrize("emoji", ["👍🏽", "🇩🇪", "👨‍💻", "⚠️"])
+def test_an_emoji_of_several_code_points_leaves_its_screen_whole(
+    lit: Engine, stage: Callable[..., Stage], emoji: str
+) -> None:
+    """In what is asked and what is answered: each line stands there once, the next text is taken, and it leaves as asked."""
+    made = stage(lit, [f"seen {emoji} here\n\nand {emoji} there", "again"])
+    session = made.terminal()
+    for number, text in enumerate((f"look {emoji} at this", "plainly"), 1):
+        lit.call("send_input", session=session, text=text)
+        assert wait_until(lambda number=number: len(made.model.said) >= number, PATIENCE), made.told(session)
+    assert wait_until(lambda: judged(made, session)[0] == "finished", PATIENCE), made.told(session)
+    seen = made.screen(session)
+    words = ("look", "at this", f"seen {emoji} here", f"and {emoji} there", "plainly", "again")
+    assert [seen.count(word) for word in words] == [1] * len(words), seen
+    assert left_as_asked(made, session)
+
+
 def test_while_a_tool_runs_it_is_at_work_and_then_finished(lit: Engine, stage: Callable[..., Stage]) -> None:
     made = stage(lit, [[Run("sleep 20"), Say("slept well")]])
     session = made.terminal()

@@ -46,7 +46,11 @@ HTOP = (
 )
 BOX = b"\x1b(0lqqqk\x1b(B\r\n\x1b(0x\x1b(B in \x1b(0x\x1b(B\r\n\x1b(0mqqqj"
 WIDE = "漢字|\U0001f469\u200d\U0001f469\u200d\U0001f467|e\u0301|\U0001f1e9\U0001f1ea|\u2764\ufe0f|".encode()
-CLUSTERED = b"\x1b[?2027h" + WIDE
+APART = b"\x1b[?2027l" + WIDE
+# Claude Code fills the line of a prompt to its end, by its own widths, and then counts rows from there.
+CLAUDE = "\x1b[H\r\x1b[1B❯ look 👍🏽 here {}\r\x1b[2B● see \x1b[7G👍🏽\x1b[10Ghere\r\x1b[2B❯ ".format(
+    " " * (COLS - 15)
+).encode()
 LONG = b"".join(b"line %d is longer than the screen is wide\r\n" % n for n in range(20))
 CAPTURES = {
     "shell": SHELL,
@@ -56,8 +60,11 @@ CAPTURES = {
     "htop": SHELL + HTOP,
     "box": BOX,
     "wide": WIDE,
-    "clustered": CLUSTERED,
-    "both": WIDE + b"\r\n" + CLUSTERED,
+    "apart": APART,
+    "both": WIDE + b"\r\n" + APART,
+    "both, together again": APART + b"\r\n\x1b[?2027h" + WIDE,
+    "a cluster at the edge": "\x1b[1;23H👍🏽\x1b[3;24H👍🏽\x1b[5;24H🇩🇪".encode(),
+    "claude": CLAUDE,
     "long": LONG,
     "wrap pending": b"\x1b[35m" + b"0123456789" * 2 + b"abcd",
     "wide at the edge": b"\x1b[1;24H" + "漢漢".encode() + b"\x1b[2;23H" + "字".encode(),
@@ -151,6 +158,86 @@ def screen_of(folder: str, offset: int | None = None) -> Screen:
     screen = Screen(folder)
     screen.advance_to(offset)
     return screen
+
+
+# How wide characters are
+
+EMOJI = {
+    "a skin": "👍🏽",
+    "a flag": "🇩🇪",
+    "a man at work": "👨‍💻",
+    "a family": "👨‍👩‍👧‍👦",
+    "a sign with a colour": "⚠️",
+    "a key": "1️⃣",
+    "a flag of a region": "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+    "a heart on fire": "❤️‍🔥",
+    "a woman in a turban": "👳🏿‍♀️",
+}
+
+
+@pytest.mark.parametrize("name", EMOJI)
+@pytest.mark.parametrize(
+    "before", ["", "\x1bc", "\x1b[!p", "\x1b[?1049h"], ids=["new", "reset", "soft reset", "alternate"]
+)
+def test_an_emoji_has_two_columns_however_it_is_made(name: str, before: str) -> None:
+    terminal = terminal_of((before + EMOJI[name]).encode())
+    assert terminal.cursor == (0, 2)
+    assert terminal.plain(0, 0) == [EMOJI[name]]
+    assert terminal.ask(b"\x1b[?2027$p") == b"\x1b[?2027;1$y"
+
+
+def test_a_program_may_have_the_code_points_apart() -> None:
+    terminal = terminal_of(b"\x1b[?2027l" + "👨‍👩‍👧‍👦🇩🇪".encode())
+    assert terminal.cursor == (0, 12)
+    assert not terminal.clone().mode(2027)
+    terminal.feed("\x1bc👨‍👩‍👧‍👦🇩🇪".encode())
+    assert terminal.cursor == (0, 4)
+
+
+people, skins = st.sampled_from("👦👧👨👩👴👵🧑👮👷🙋🤦"), st.sampled_from(["", *"🏻🏼🏽🏾🏿"])
+persons = st.builds("{}{}".format, people, skins)
+letters = st.sampled_from([chr(number) for number in range(0x1F1E6, 0x1F200)])
+emoji = st.one_of(
+    st.builds("{}{}".format, letters, letters),
+    st.builds("{}\ufe0f\u20e3".format, st.sampled_from("0123456789#*")),
+    st.builds("{}\ufe0f".format, st.sampled_from("☀☁☂☎☑☠☢☮☯♀♂♨⚒⚙⚠⚡✂✈✉✔✖❄❤➡⬆")),
+    st.lists(persons, min_size=1, max_size=4).map("\u200d".join),
+    st.builds("{}\u200d{}".format, persons, st.sampled_from(["💻", "🔬", "🚀", "⚕️", "✈️", "♀️", "🦰"])),
+)
+
+
+@given(st.lists(emoji, min_size=1, max_size=11))
+def test_a_line_of_emoji_is_as_wide_as_its_program_counts(several: list[str]) -> None:
+    """Apart from each other: two letters of a flag and two more are two flags, but a flag and one letter are not."""
+    terminal = terminal_of(" ".join(several).encode(), cols=40)
+    assert terminal.cursor == (0, 3 * len(several) - 1)
+    assert terminal.plain(0, 0) == [" ".join(several)]
+
+
+def test_what_claude_draws_by_its_own_widths_stands_where_it_put_it() -> None:
+    terminal = terminal_of(CLAUDE)
+    assert terminal.plain(0, 6) == ["", "❯ look 👍🏽 here", "", "● see 👍🏽 here", "", "❯", ""]
+    assert terminal.cursor == (5, 2)
+
+
+# Written as before clusters were on by themselves: nothing said, or on and off around each.
+OF_BEFORE = "❯ look \x1b[8G👍🏽\r\nflag 🇩🇪"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [OF_BEFORE, OF_BEFORE.replace("👍🏽", "\x1b[?2027h👍🏽\x1b[?2027l") + "\x1b[?2027h"],
+    ids=["nothing said", "said"],
+)
+def test_a_keyframe_of_before_is_read_and_what_follows_is_as_wide_as_it_should(
+    folder: str, log: Callable[..., LogWriter], content: str
+) -> None:
+    writer = log(b"x" * 10)
+    keyframes.write(folder, keyframes.Keyframe(10, ROWS, COLS, content.encode()))
+    writer.append_output("\r\n👨‍👩‍👧‍👦".encode(), STDOUT, 0)
+    screen = screen_of(folder)
+    assert screen.text() == ["❯ look 👍🏽", "flag 🇩🇪", "👨‍👩‍👧‍👦"]
+    assert (screen.cursor, screen.mode(2027)) == ((2, 2), True)
 
 
 # What is seen
@@ -340,17 +427,22 @@ pieces = st.one_of(
     st.builds("\x1b[{};{}r".format, st.integers(1, 4), st.integers(5, 8)),
     st.builds("\x1b[{}{}".format, numbers, st.sampled_from("ABCDGLMPSTX@d")),
 )
-# A sequence cut short by letters that are not ASCII is read as other control characters, which protect cells: nobody does that.
-sessions = (
-    st.lists(pieces, max_size=40)
-    .map("".join)
-    .map(str.encode)
-    .filter(lambda data: not re.search(rb"\x1b\[[^\0-\x7f]", data))
-)
+# A row with one of these begins a line of its own where it is written out, and reflows as one.
+clusters = st.sampled_from(["👍🏽", "🇩🇪", "👨‍💻", "⚠️", "e\u0301", "\x1b[?2027l", "\x1b[?2027h"])
+
+
+def sessions_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
+    """A sequence cut short by letters that are not ASCII is read as other control characters, which protect cells: nobody does
+    that."""
+    joined = st.lists(some, max_size=40).map("".join).map(str.encode)
+    return joined.filter(lambda data: not re.search(rb"\x1b\[[^\0-\x7f]", data))
+
+
+sessions, with_clusters = sessions_of(pieces), sessions_of(st.one_of(pieces, clusters))
 
 
 @settings(max_examples=150, deadline=None)
-@given(sessions)
+@given(with_clusters)
 @example(b"\x1b[?1049h\x1b[?1049l")
 @example(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n\x1b[2J\x1b[H\x1b[41m" + b"x" * 30 + b"\x1b[m")
 def test_anything_written_out_is_the_same(data: bytes) -> None:
@@ -360,7 +452,7 @@ def test_anything_written_out_is_the_same(data: bytes) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(sessions, sessions, st.integers(0, 3))
+@given(with_clusters, with_clusters, st.integers(0, 3))
 @example("aaaaaaaaaaaa字aaa字aa字字\r\x1b[Ka".encode(), b"", 0)
 def test_a_keyframe_and_the_rest_are_as_from_the_start(before: bytes, after: bytes, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

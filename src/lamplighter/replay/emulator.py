@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 _UNFINISHED = 1 << 20
 _CANCEL = b"\x18"
 _MOST_KNOWN = 10_000
+CLUSTERS = 2027
+"""The mode in which an emoji of several code points takes two columns, not two for each of them."""
 
 
 class Library(NamedTuple):
@@ -60,8 +62,12 @@ class Emulator:
         self._set("CONTINUATION_MAX_BYTES", "size_t*", _UNFINISHED)
         # Output is not to be trusted with memory for pictures that nobody will see.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
+        # Agents and tmux count on it without asking; the library leaves it off. Setting what is usual also sets what is.
+        clusters = made or self.mode(CLUSTERS)
+        self._set("MODE_DEFAULT", "GhosttyTerminalModeConfig*", (CLUSTERS, True))
+        self._set("MODE", "GhosttyTerminalModeConfig*", (CLUSTERS, clusters))
 
-    def _set(self, option: str, ctype: str, value: int) -> None:
+    def _set(self, option: str, ctype: str, value: int | tuple[int, bool]) -> None:
         key = getattr(self._g.lib, f"GHOSTTY_TERMINAL_OPT_{option}")
         check(self._g.lib.ghostty_terminal_set(self._native, key, self._g.ffi.new(ctype, value)), f"set {option}")
 
@@ -202,6 +208,8 @@ class Emulator:
         # A cell left empty before a wide character would bring that one along, from the next row.
         if end and self.cell(last, end).wide == 3:
             end -= 1
+            if (last, end) < (row, begin):
+                return b""
         return self._format(begin, row, end, last, "VT", unwrap=True)
 
     def flags(self, row: int) -> tuple[bool, bool]:

@@ -11,19 +11,19 @@ import itertools
 import re
 from typing import NamedTuple
 
-from lamplighter.replay.emulator import Emulator
+from lamplighter.replay.emulator import CLUSTERS, Emulator
 
 # Left out on purpose: 3 (clears the screen), 1048 (moves the saved cursor), 2026 (would hold a real terminal's picture
 # back), and 6, 47, 69, 1047, 1049, which have their own place in the order.
 _MODES = (1, 4, 5, 7, 8, 9, 12, 25, 40, 45, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 1035, 1036,
-          1039, 1045, 2004, 2027, 2031, 2033, 2048, 5522)  # fmt: skip
+          1039, 1045, 2004, CLUSTERS, 2031, 2033, 2048, 5522)  # fmt: skip
 _ANSI_MODES = (2, 4, 12, 20)
 _SCREENS = (1049, 1047, 47)
 # Style, link and protection as they are after a reset; and the character sets, for when they were touched at all.
 _NO_PEN = b'\x1b[m\x1b]8;;\x1b\\\x1b[0"q'
 _NO_SETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f"
 _SETS = re.compile(rb"\x1b[()*+no|}~NO]|[\x0e\x0f]")
-_CLUSTERS_ON, _CLUSTERS_OFF = b"\x1b[?2027h", b"\x1b[?2027l"
+_CLUSTERS_ON, _CLUSTERS_OFF = b"\x1b[?%dh" % CLUSTERS, b"\x1b[?%dl" % CLUSTERS
 
 
 class _Usual(NamedTuple):
@@ -54,7 +54,9 @@ def written(terminal: Emulator, history: int = 0) -> bytes:
     out += _margins(twin)
     out += _saved(terminal.clone(), twin)
     out += _cursor(terminal, twin)
-    out += _modes(terminal)
+    # What was printed while clusters were off must not be joined now; and where they are on by themselves differs.
+    clusters = any(not part.isascii() for part in out)
+    out = [_CLUSTERS_OFF if clusters else b"", *out, *_modes(terminal, clusters=clusters)]
     shape = twin.cursor_shape()
     if shape != _usual().shape:
         out.append(b"\x1b[%s q" % shape)
@@ -218,12 +220,14 @@ def _place(terminal: Emulator, origin: tuple[int, int]) -> list[bytes]:
     return [b"\x1b[%d;%dH" % (row + 2 - origin[0], col + 2 - origin[1]), again or b" "]
 
 
-def _modes(terminal: Emulator) -> list[bytes]:
+def _modes(terminal: Emulator, *, clusters: bool) -> list[bytes]:
+    """Those that are not as usual; `clusters`: also whether there are clusters, as that was touched."""
     usual = _usual()
     out: list[bytes] = []
     for number, default in usual.modes.items():
-        if terminal.mode(number) != default:
-            out.append(b"\x1b[?%d%s" % (number, b"l" if default else b"h"))
+        now = terminal.mode(number)
+        if now != default or (clusters and number == CLUSTERS):
+            out.append(b"\x1b[?%d%s" % (number, b"h" if now else b"l"))
     for number, default in usual.ansi.items():
         if terminal.mode(number, ansi=True) != default:
             out.append(b"\x1b[%d%s" % (number, b"l" if default else b"h"))
