@@ -414,3 +414,21 @@ def test_many_at_once_get_a_packet_and_a_receipt_each(lit: Engine) -> None:
         found = list(pool.map(lambda _: load(lit, prompt="dates"), range(40)))
     assert len({one["packet"] for one in found}) == 40
     assert {one["packet"] for one in receipts(lit)} == {one["packet"] for one in found}
+
+
+def test_a_worker_s_later_checkpoint_is_not_where_the_work_stands(lit: Engine) -> None:
+    whole = lit.start("sleep", "300", name="whole", project=SHOP)["id"]
+    worker = lit.start("sleep", "300", name="worker", project=SHOP, parent=whole)["id"]
+    lit.call("hand_off", session=whole, checkpoint="the whole is half done", project=SHOP)
+    words = {"checkpoint": "a part is done", "next_session_focus": "tidy that part", "decisions": ["parts are small"]}
+    lit.call("end_session", session=worker, **words)
+    found = load(lit)
+    assert found["before"]["id"] == whole
+    assert "the whole is half done" in found["text"]
+    assert "a part is done" not in found["text"]
+    assert "tidy that part" not in found["text"]
+    assert "parts are small" in found["text"]
+    assert load(lit, session=worker)["before"]["id"] == worker  # who names it gets it
+    later = lit.start("sleep", "300", name="later", project=SHOP)["id"]
+    lit.call("end_session", session=later, checkpoint="another thread")
+    assert load(lit)["before"]["id"] == later

@@ -18,12 +18,12 @@ class Close(StrEnum):
 
 
 def close_of(session: Session, *, handed_off: bool) -> Close:
-    """`handed_off`: it ended with a hand-off that somebody wrote."""
+    """`handed_off`: with a hand-off that somebody wrote to end it with. That closes it also while it is alive."""
     ending = session.ending
-    if ending is None:
-        return Close.UNCLOSED
     if handed_off:
         return Close.CLOSED
+    if ending is None:
+        return Close.UNCLOSED
     if ending.how in (How.KILLED, How.TERMINATED):
         return Close.KILLED
     failed = ending.exit is not None and (ending.exit.signal is not None or ending.exit.code not in (0, None))

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lamplighter.domain.closing import Close
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.filling import Filled, Item, fill, share
 from lamplighter.domain.ingredients import Ingredients, Section
@@ -237,7 +238,8 @@ def _header(what: Ingredients) -> str:
         return f"| {about}; nobody before you has handed anything over\n"
     who = f"{_named(before.name)} ({_named(before.id)}, {_named(before.agent)})"
     policy = f"; succession: {before.policy}" if before.policy else ""
-    when = f"{_ago(what, before.at)}, {before.close}{' (it runs still)' if before.alive else ''}"
+    still = " (it runs still)" if before.alive and before.close is Close.UNCLOSED else ""
+    when = f"{_ago(what, before.at)}, {before.close}{still}"
     inferred = "; what it left is inferred" if before.inferred else ""
     return f"| {about}; before you: {who}, {when}{policy}{inferred}\n"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lamplighter.errors import ForbiddenError
+from lamplighter.lifecycle.continuity.booting import not_read
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 
@@ -33,16 +35,21 @@ class BootReportView(Result):
 async def boot_report(call: Call, request: BootReport) -> BootReportView:
     """The packet of the project, and beside it the identity file and the newest transcript, where they are named.
 
-    Paths are read only inside the folders that the operator allows with the setting boot_folders.
+    Paths are read inside the caller's own project and the folders of the setting boot_folders. One that cannot be read, or may
+    not be, is a line of the report.
     """
-    if request.transcript_dir is not None:
-        await call.app.nameable(call.caller, "a folder of transcripts to be read")
+    transcripts, unread = request.transcript_dir, list[str]()
+    if transcripts is not None:
+        try:
+            await call.app.nameable(call.caller, "a folder of transcripts to be read")
+        except ForbiddenError as error:
+            transcripts, unread = None, not_read("Newest transcript", error)
     made = await call.app.booting.report(
-        call.caller, request.identity_path, request.transcript_dir, request.project, request.folder
+        call.caller, request.identity_path, transcripts, request.project, request.folder
     )
     receipt = made.packed.receipt
     return BootReportView(
-        report=made.text,
+        report="\n".join([made.text.rstrip("\n"), *unread]) + "\n",
         packet=receipt["packet"],
         project=receipt["project"],
         before=made.packed.before.id if made.packed.before else None,

@@ -61,9 +61,13 @@ def newest_ids(db: sqlite3.Connection, before: str) -> list[str]:
     return [newest for newest in found if newest]
 
 
-def last_session(db: sqlite3.Connection, project: str | None, but: str | None = None) -> str | None:
+def last_session(
+    db: sqlite3.Connection, project: str | None, but: str | None = None, asks: str | None = None
+) -> str | None:
     """The session to go on from when none is named: the last of the project that said something itself, or was an agent; a
-    command that only ran and ended comes after them. Never `but`, who asks for those before it."""
+    command that only ran and ended comes after them. One that worked for another stands for that one, where that has handed over
+    in the project too: what a worker says later is a part of the work, not where the work stands. Never `but`, who asks for
+    those before it; and who `asks` is told of its workers."""
     spoke = "AND (handoffs.source <> 'inferred' OR sessions.agent <> 'generic')"
     for condition in (spoke, ""):
         row = db.execute(
@@ -73,8 +77,22 @@ def last_session(db: sqlite3.Connection, project: str | None, but: str | None = 
             (project, but),
         ).fetchone()
         if row is not None:
-            return str(row["session"])
+            return _foremost(db, project, str(row["session"]), {but, asks})
     return None
+
+
+def _foremost(db: sqlite3.Connection, project: str | None, session: str, but: set[str | None]) -> str:
+    """The topmost of those that it worked for which handed over in this project themselves; else itself."""
+    found, at, seen = session, session, {session}
+    while row := db.execute("SELECT parent FROM sessions WHERE id = ?", (at,)).fetchone():
+        at = row["parent"]
+        if at is None or at in seen:
+            break
+        seen.add(at)
+        said = "SELECT 1 FROM handoffs WHERE session = ? AND project IS ? AND source <> 'inferred' LIMIT 1"
+        if at not in but and db.execute(said, (at, project)).fetchone():
+            found = at
+    return found
 
 
 def waiting(db: sqlite3.Connection) -> list[Handoff]:

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any
 
 import jsonschema
@@ -187,12 +188,14 @@ class McpClient:
 
 @contextmanager
 def outside(
-    engine: Engine, tools: str = "core", protocol: str = LEGACY, **capabilities: Any
+    engine: Engine, tools: str = "core", protocol: str = LEGACY, folder: Path | None = None, **capabilities: Any
 ) -> Generator[tuple[McpClient, subprocess.Popen[bytes]]]:
-    """A client in no session, and its bridge, which must be gone at the end."""
+    """A client in no session, in a folder of its own if need be, and its bridge, which must be gone at the end."""
     command = bridge_command(tools)
     environment = _outside_any_agent(engine.environment)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as bridge:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=folder
+    ) as bridge:
         assert bridge.stdin is not None
         assert bridge.stdout is not None
         client = McpClient(bridge.stdin, bridge.stdout, protocol)

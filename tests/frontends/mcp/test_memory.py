@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +104,18 @@ def test_a_client_outside_remembers_in_its_folder(lit: Engine) -> None:
         stored = client.call("store_records", records=["seen from outside"])
         assert stored["stored"] == 1
         assert client.call("search_records", query="outside")["records"][0]["content"] == "seen from outside"
+
+
+def test_a_client_in_no_session_goes_on_from_what_was_done_in_its_folder(lit: Engine, tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    before = lit.start("sleep", "300", cwd=str(here))["id"]
+    lit.call("end_session", session=before, checkpoint="half way")
+    with outside(lit, folder=here) as (client, _):
+        after = client.call("start_session", command=["sleep", "300"], from_session="last")["id"]
+    assert lit.call("get_lineage", session=after)["generations"][0]["id"] == before
+    lit.call("end_session", session=after, checkpoint="further")
+    with outside(lit, folder=elsewhere) as (client, _), pytest.raises(ToolError) as caught:
+        client.call("start_session", command=["sleep", "300"], from_session=before)
+    assert caught.value.code == "FORBIDDEN"

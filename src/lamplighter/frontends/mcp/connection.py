@@ -40,7 +40,7 @@ def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone:
     """Over MCP nobody is the operator: a client outside any session, with no agent above it, is itself, and can be asked."""
     can_be_asked = caller.rank is Rank.OPERATOR
     if can_be_asked:
-        caller = Caller(Rank.CLIENT, f"client:{pid}@{start}")
+        caller = Caller(Rank.CLIENT, f"client:{pid}@{start}", pid=caller.pid)
     return Client(caller, hello.get("cwd"), hello.get("environment"), gone, can_be_asked)
 
 

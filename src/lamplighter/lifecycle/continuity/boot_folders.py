@@ -1,4 +1,4 @@
-"""Reading inside the folders that the operator allows, and nowhere else.
+"""Reading inside the folders that the operator allows and in the caller's own project, and nowhere else.
 
 A path is judged by its words before anything is looked at, so what lies outside is refused the same whether it is there or not.
 Inside, each step is opened without following links; a link is followed only by judging the words of where it leads in the same
@@ -9,6 +9,7 @@ and is for a thread.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from lamplighter.agents import transcript
 from lamplighter.agents.transcript import Transcript
 from lamplighter.errors import Code, ForbiddenError, InputError, LampError, MissingError
+from lamplighter.lifecycle.continuity.projects import top_of
 
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -26,6 +28,12 @@ _MOST_LINKS = 40
 _MOST_ENTRIES = 10_000
 _TRIED = 5
 _ENDINGS = (".jsonl", ".json")
+_SECRET = re.compile(
+    r"\.env(\..*)?|\.(git|ssh|aws|gnupg|kube|docker|netrc|npmrc|pypirc|pgpass|git-credentials)|id_(rsa|dsa|ecdsa|ed25519)"
+    r"|.*\.(pem|key|p12|pfx|kdbx|jks|keystore)|\.?(credentials?|secrets?|tokens?|passwords?)(\..*)?",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(r"\.(example|sample|template|pub)$", re.IGNORECASE)
 
 
 class Excerpt(NamedTuple):
@@ -37,10 +45,12 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True)
 class BootFolders:
-    """`folders` are those allowed, `base` is where a path that is not given in full begins."""
+    """`folders` are those allowed, `base` is where a path that is not given in full begins. `own` is the caller's project: what
+    is in it may be read too, but for what usually holds secrets."""
 
     folders: Sequence[str]
     base: str | None = None
+    own: str | None = None
 
     def read_file(self, path: str, most: int) -> Excerpt:
         """How a regular file begins."""
@@ -94,18 +104,40 @@ class BootFolders:
     def _inside(self, path: str) -> tuple[str, list[str]] | None:
         """The allowed folder's real place, and the steps from there; None for what is in none of them."""
         for folder in self.folders:
-            real = os.path.realpath(folder)
-            for named in (_plain(folder), real):
-                if path == named or path.startswith(named.rstrip("/") + "/"):
-                    return real, [step for step in path[len(named) :].split("/") if step]
+            if place := _below(folder, path):
+                return place
+        place = _below(self.own, path) if self.own else None
+        return place if place and not any(_is_secret(step) for step in place[1]) else None
+
+
+def _below(folder: str, path: str) -> tuple[str, list[str]] | None:
+    real = os.path.realpath(folder)
+    for named in (_plain(folder), real):
+        if path == named or path.startswith(named.rstrip("/") + "/"):
+            return real, [step for step in path[len(named) :].split("/") if step]
+    return None
+
+
+def _is_secret(step: str) -> bool:
+    """By its name: what keys, passwords and tokens are kept in, and folders that hold such files."""
+    return _SECRET.fullmatch(step) is not None and _EXAMPLE.search(step) is None
+
+
+def own_project(folder: str | None) -> str | None:
+    """The project around the folder that a caller is in; none when that is a home, or above one: all that is there is no
+    project."""
+    if folder is None or not os.path.isabs(folder):
         return None
+    top, home = top_of(folder), os.path.realpath(os.path.expanduser("~"))
+    return None if home == top or home.startswith(top.rstrip("/") + "/") else top
 
 
 def refused(path: str) -> LampError:
     return ForbiddenError(
         Code.FORBIDDEN,
         f"{path[:200]!a} is in none of the folders that may be read at boot, or leads out of them",
-        'ask the operator to name its folder in config.toml: boot_folders = ["/a/folder"]; or leave the path out',
+        "keep it in your project, under a name that is not that of a secret, or ask the operator to name its folder in "
+        'config.toml: boot_folders = ["/a/folder"]',
     )
 
 

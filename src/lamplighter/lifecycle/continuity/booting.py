@@ -14,8 +14,8 @@ from lamplighter.domain.packet import BUDGET
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.quoting import one_line, shortened
 from lamplighter.domain.redaction import redact
-from lamplighter.errors import ForbiddenError
-from lamplighter.lifecycle.continuity.boot_folders import BootFolders
+from lamplighter.errors import ForbiddenError, InputError, LampError, MissingError
+from lamplighter.lifecycle.continuity.boot_folders import BootFolders, own_project
 from lamplighter.lifecycle.continuity.packing import Packed, Packing
 from lamplighter.lifecycle.fleet import Fleet
 
@@ -40,27 +40,32 @@ class Booting:
     async def report(
         self, caller: Caller, identity: str | None, transcripts: str | None, project: str | None, folder: str | None
     ) -> Report:
-        """Paths are refused before anything else is done."""
-        allowed = BootFolders(self.fleet.settings.boot_folders, folder)
-        try:
-            parts = await asyncio.to_thread(_read, allowed, identity, transcripts)
-        except ForbiddenError:
-            await self.fleet.note_if_possible(None, caller, "refused", act="read outside boot_folders")
-            raise
+        """What of the paths cannot be read, or may not be, is a line of the report. A token is in no project of its own."""
+        own = own_project(folder) if caller.scopes is None else None
+        allowed = BootFolders(self.fleet.settings.boot_folders, folder, own)
+        parts: list[str] = []
+        for title, path, read in (("Identity", identity, _identity), ("Newest transcript", transcripts, _newest)):
+            if path is not None:
+                try:
+                    parts += await asyncio.to_thread(read, allowed, path)
+                except (ForbiddenError, InputError, MissingError) as error:
+                    parts += not_read(title, error)
+                    if isinstance(error, ForbiddenError):
+                        await self.fleet.note_if_possible(None, caller, "refused", act="read outside boot_folders")
         packed, kept = await self.packing.deliver(
             caller, session=None, project=project, folder=folder, budget=BUDGET, query=None
         )
         return Report("\n".join([packed.text.rstrip("\n"), *parts]) + "\n", packed, kept)
 
 
-def _read(allowed: BootFolders, identity: str | None, transcripts: str | None) -> list[str]:
-    parts: list[str] = []
-    if identity is not None:
-        parts += _identity(allowed, identity)
-    if transcripts is not None:
-        newest = allowed.newest_transcript(transcripts)
-        parts += _transcript(*newest) if newest else ["", "## Newest transcript", "There is none in that folder."]
-    return parts
+def not_read(title: str, error: LampError) -> list[str]:
+    """Its section, with why there is nothing in it."""
+    return ["", f"## {title}", f"Not read: {error.message}. {error.hint[:1].upper()}{error.hint[1:]}."]
+
+
+def _newest(allowed: BootFolders, path: str) -> list[str]:
+    newest = allowed.newest_transcript(path)
+    return _transcript(*newest) if newest else ["", "## Newest transcript", "There is none in that folder."]
 
 
 def _identity(allowed: BootFolders, path: str) -> list[str]:

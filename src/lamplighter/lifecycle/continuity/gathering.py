@@ -11,7 +11,7 @@ from typing import Any
 from lamplighter.domain.closing import close_of
 from lamplighter.domain.handoff import Handoff
 from lamplighter.domain.ingredients import Before, Gone, Ingredients, Section, Since
-from lamplighter.domain.record import Record, RecordType
+from lamplighter.domain.record import Record, RecordType, Source
 from lamplighter.domain.session import Session
 from lamplighter.domain.succession import policy_of
 from lamplighter.lifecycle.continuity.evidence import stale_all
@@ -111,7 +111,8 @@ def _before(session: Session, left: list[Handoff]) -> Before:
 
 
 def _handed_off(left: list[Handoff]) -> bool:
-    return any(handoff.ending and not handoff.inferred for handoff in left)
+    """With a hand-off that somebody wrote to end with, whatever became of its processes."""
+    return any(handoff.ending or handoff.source is Source.END_SESSION for handoff in left if not handoff.inferred)
 
 
 def _records(
@@ -120,15 +121,23 @@ def _records(
     """What can fit of each section, the project's before what holds everywhere; and how many there are beside that."""
     places = list(dict.fromkeys((asked.project, None)))
     left = packets.left_by(db, session.id) if session else []
+    if asked.predecessor is None:  # what it left elsewhere is another project's
+        left = [record for record in left if record.project in places]
     inferred = tuple(record for record in left if record.type is RecordType.NOTE)
+
+    has_said = any(record.type in _KINDS[Section.FOCUS] for record in left)
 
     def some(kind: RecordType, room: int | None) -> list[Record]:
         query = packets.oldest if kind in _OLDEST_FIRST else packets.newest
         return [record for place in places for record in query(db, place, kind, room)]
 
     def single(kind: RecordType) -> list[Record]:
-        """What the session before left; else the newest that there is."""
-        return ([record for record in left if record.type is kind] or some(kind, 0))[:1]
+        """What the session before left; else the newest that there is, but nothing of its workers where it said itself how the
+        work stands."""
+        own = [record for record in left if record.type is kind]
+        others = [] if own else some(kind, asked.budget)
+        apart = [record for record in others if not (session and _worked_for(db, record.session, session.id))]
+        return (own or apart or ([] if has_said else others))[:1]
 
     records: dict[Section, tuple[Record, ...]] = {
         section: tuple(some(kinds[0], None if section is Section.CONSTRAINTS else asked.budget))
@@ -145,6 +154,11 @@ def _records(
     records[Section.FOCUS] += inferred
     more[Section.NOTES] = max(0, more[Section.NOTES] - sum(record.project in places for record in inferred))
     return records, more
+
+
+def _worked_for(db: sqlite3.Connection, worker: str | None, session: str) -> bool:
+    found = sessions.get(db, worker) if worker else None
+    return found is not None and session in found.line
 
 
 def _more(

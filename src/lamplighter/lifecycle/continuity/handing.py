@@ -7,6 +7,7 @@ hand-offs; who may hand off is not asked here, only whose a loop is that is clos
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -104,6 +105,9 @@ class Handing:
         draft, session = prepared.draft, prepared.session
         digest = draft.digest()
         known = handoffs.find(db, session.id, digest)
+        if known is not None and known.project != prepared.project.id:  # the same words, about another project
+            digest = hashlib.sha256(f"{digest}\n{prepared.project.id}".encode()).hexdigest()
+            known = handoffs.find(db, session.id, digest)
         if known is not None:
             return known
         now = self.fleet.clock.now()

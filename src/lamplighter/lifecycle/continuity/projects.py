@@ -51,6 +51,12 @@ def identity_of(cwd: str) -> Project:
     return Project(storable(common), storable(_name(common)))
 
 
+def top_of(cwd: str) -> str:
+    """The folder of the project that this one is in: the work tree around it, else the folder itself."""
+    folder = os.path.realpath(cwd)
+    return _marked(folder) or folder
+
+
 def _marked(folder: str) -> str | None:
     """The nearest folder from here upward that has a `.git` of some kind."""
     while folder != os.path.dirname(folder):

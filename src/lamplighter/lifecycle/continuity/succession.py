@@ -6,6 +6,7 @@ it. A start that fails takes its claim back. Knows sessions and hand-offs; the p
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from lamplighter.domain.session import Session
 from lamplighter.domain.succession import check_succession, inheritance
 from lamplighter.errors import Code, ForbiddenError, MissingError
 from lamplighter.lifecycle.continuity.packing import Packed, Packing
+from lamplighter.lifecycle.continuity.projects import identity_of
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.store import handoffs, sessions
 
@@ -50,7 +52,7 @@ class Succession:
         self, word: str, project: str | None, caller: Caller, *, force: bool, budget: int | None, query: str | None
     ) -> Legacy:
         """What to go on from: a session by its name or id, or the last of the project; and whether that may be."""
-        predecessor = await self._find(word, project)
+        predecessor = await self._find(word, project, caller)
         self.check_caller(caller, predecessor, force=force)
         if not force:
             left = await self.fleet.store.get(lambda db: handoffs.of_session(db, predecessor.id))
@@ -60,10 +62,10 @@ class Succession:
         own = caller.rank is Rank.OPERATOR or related(caller, predecessor, predecessor.line)
         return Legacy(predecessor, packed, tuple(inheritance(predecessor)) if own else (), force)
 
-    async def _find(self, word: str, project: str | None) -> Session:
+    async def _find(self, word: str, project: str | None, caller: Caller) -> Session:
         if word != LAST:
             return await self.fleet.find(word)
-        found = await self.fleet.store.read(lambda db: handoffs.last_session(db, project))
+        found = await self.fleet.store.read(lambda db: handoffs.last_session(db, project, asks=caller.session))
         if found is None:
             raise MissingError(
                 Code.NOT_FOUND,
@@ -73,15 +75,32 @@ class Succession:
         return await self.fleet.find(found)
 
     def check_caller(self, caller: Caller, predecessor: Session, *, force: bool) -> None:
-        """An agent goes on from what is its own, and from what was done in the project that it is in."""
+        """An agent goes on from what is its own, and from what was done in the project that it is in; a client in no session,
+        from what was done in the project of its folder."""
         if force:
             check(caller, Act.OVERRIDE, None, [])
         if caller.rank is Rank.OPERATOR or related(caller, predecessor, predecessor.line):
             return
-        lamp = self.fleet.lamps.get(caller.session or "")
-        if lamp is None or lamp.session.project_id is None or lamp.session.project_id != predecessor.project_id:
+        if not self._is_in_project(caller, predecessor):
             raise ForbiddenError(
                 Code.FORBIDDEN,
                 f"{caller.name} may not go on from {predecessor.name} ({predecessor.id}): it is another project's",
                 "an agent goes on from its own sessions and from those of its project; ask the operator",
             )
+
+    def _is_in_project(self, caller: Caller, predecessor: Session) -> bool:
+        if caller.rank is Rank.CLIENT:
+            here = _folder_of(caller.pid)
+            theirs = {predecessor.project_id, identity_of(predecessor.cwd).id}
+            return here is not None and identity_of(here).id in theirs
+        lamp = self.fleet.lamps.get(caller.session or "")
+        own = lamp.session.project_id if lamp else None
+        return own is not None and own == predecessor.project_id
+
+
+def _folder_of(pid: int) -> str | None:
+    """Where a process is, as the kernel says."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return None

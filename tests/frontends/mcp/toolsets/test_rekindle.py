@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -573,17 +574,85 @@ def _link(place: Path, target: Path) -> str:
 def test_no_way_leads_out_of_the_allowed_folders(
     client: McpClient, shared: Engine, allowed: Path, tmp_path: Path, way: str, field: str
 ) -> None:
+    """The report comes all the same, with a line in that place."""
     (tmp_path / "secret.md").write_text("SECRET")
     path = WAYS_OUT[way](allowed, tmp_path)
-    before = len(rows(shared, "receipts"))
-    said = refused(client, "boot_report", **{field: path})
-    assert said.code == "FORBIDDEN"
-    assert "ask the operator" in said.text
-    assert said.text.replace(repr(path), "PATH").startswith(
-        "FORBIDDEN: PATH is in none of the folders that may be read at boot, or leads out of them"
+    report = client.call("boot_report", **{field: path})["report"]
+    said = report.partition("\nNot read: ")[2]
+    assert said.replace(repr(path), "PATH").startswith(
+        "PATH is in none of the folders that may be read at boot, or leads out of them"
     )
-    assert len(rows(shared, "receipts")) == before
-    assert shared.events()[-1]["action"] == "refused"
+    assert "ask the operator" in said
+    assert "SECRET" not in report
+    assert "refused" in [event["action"] for event in shared.events()[-3:]]
+
+
+@contextmanager
+def in_folder(engine: Engine, folder: Path) -> Generator[McpClient]:
+    """A client in no session, which was started in this folder."""
+    with outside(engine, tools="rekindle", folder=folder) as (client, _):
+        yield client
+
+
+def rekindled(project: Path) -> dict[str, str]:
+    """The two paths that rekindle requires, with what it keeps there."""
+    transcripts = project / ".rekindle" / "transcripts"
+    transcripts.mkdir(parents=True)
+    shutil.copy(GOLDEN / "claude" / "finished" / "transcript.jsonl", transcripts)
+    (project / ".rekindle" / "identity.md").write_text(f"# I am Ada of {project.name}\n{SECRET}\n")
+    return {"identity_path": ".rekindle/identity.md", "transcript_dir": ".rekindle/transcripts"}
+
+
+def test_the_paths_that_rekindle_requires_are_read_in_one_s_own_project(shared: Engine, tmp_path: Path) -> None:
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    paths = rekindled(ours)
+    rekindled(others)
+    (ours / ".git").mkdir()
+    (ours / "src").mkdir()
+    (ours / ".env").write_text("HIDDEN")
+    (ours / "out.md").symlink_to(others / ".rekindle" / "identity.md")
+    with in_folder(shared, ours) as client:
+        report = client.call("boot_report", **paths)["report"]
+        assert "| # I am Ada of ours" in report
+        assert "| Use whole cents, please" in report
+        assert SECRET not in report
+        for path in (".env", ".git/config", "../others/.rekindle/identity.md", "out.md"):
+            report = client.call("boot_report", identity_path=path)["report"]
+            assert f"Not read: {path!r} is in none" in report
+            assert "HIDDEN" not in report
+            assert "Ada" not in report
+        missing = client.call("boot_report", identity_path="none.md", transcript_dir="none")["report"]
+        assert missing.count("Not read: there is no file or folder that can be read at 'none") == 2
+    with in_folder(shared, ours / "src") as client:  # below its top
+        report = client.call("boot_report", identity_path="../.rekindle/identity.md")["report"]
+        assert "| # I am Ada of ours" in report
+
+
+def test_each_project_s_boot_has_its_own(client: McpClient, project: str) -> None:
+    """Also where one session hands off in several, the last of them elsewhere, and in the same words."""
+    for name in ("alpha", "beta"):
+        given = {"next_session_focus": "the same in both", "relational_delta": f"as in {name}"}
+        kept = client.call("end_session", checkpoint=f"where {name} stands", project=f"{name}-{project}", **given)
+        assert kept["stored_count"] == 3
+    report = client.call("boot_report", project=f"alpha-{project}")["report"]
+    assert "where alpha stands" in report
+    assert "as in alpha" in report
+    assert "beta" not in report
+    same = {"checkpoint": "the same in both"}
+    first, second = (client.call("end_session", project=f"{name}-{project}", **same) for name in ("gamma", "delta"))
+    assert (first["stored_count"], second["stored_count"]) == (1, 1)
+    assert first["checkpoint_id"] != second["checkpoint_id"]
+    assert client.call("end_session", project=f"delta-{project}", **same)["checkpoint_id"] == second["checkpoint_id"]
+    assert "the same in both" in client.call("boot_report", project=f"delta-{project}")["report"]
+
+
+def test_a_session_that_handed_off_is_closed(client: McpClient, shared: Engine, project: str) -> None:
+    client.call("end_session", checkpoint="done for today", project=project)
+    with outside(shared, tools="rekindle") as (other, _):
+        report = other.call("boot_report", project=project)["report"]
+    assert re.search(r", closed[;\n]", report)
+    assert "unclosed" not in report
+    assert "runs still" not in report
 
 
 def test_the_first_boot_of_a_project_says_that_nothing_is_known(client: McpClient, project: str) -> None:

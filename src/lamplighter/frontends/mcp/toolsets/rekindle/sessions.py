@@ -85,13 +85,16 @@ def _message(kept: dict[str, Any]) -> str:
 
 class BootReport(Request):
     identity_path: str | None = Field(
-        default=None, min_length=1, max_length=4096, description="a file that says who you are; in an allowed folder"
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="a file that says who you are, in your project or an allowed folder: .rekindle/identity.md",
     )
     transcript_dir: str | None = Field(
         default=None,
         min_length=1,
         max_length=4096,
-        description="a folder whose newest transcript is summed up; in an allowed folder",
+        description="a folder whose newest transcript is summed up, in your project or an allowed folder: .rekindle/transcripts",
     )
     project: str | None = Field(default=None, min_length=1, max_length=1000, description=PROJECT)
 
@@ -151,8 +154,9 @@ TOOLS = (
         "Start from the last session",
         "What the last session of this project left, as Markdown: who came before and how it ended, every constraint in "
         "force, next focus and checkpoint, open loops, warnings, decisions, preferences, and what was left out. With "
-        "identity_path also that file, with transcript_dir what the newest transcript there says. Files are read only inside "
-        "folders that the operator allows (setting boot_folders): FORBIDDEN for any other. Changes no memory; a session of "
+        "identity_path also that file, with transcript_dir what the newest transcript there says. Files are read inside "
+        "your project, secrets excepted, and inside folders that the operator allows (setting boot_folders); of any other "
+        "the report says that it was not read. Changes no memory; a session of "
         "yours begins here if you are in none. To search: search_memory.",
         BootReport,
         Report,
