@@ -45,6 +45,7 @@ from lamplighter.lifecycle.logins import Logins
 from lamplighter.lifecycle.recovery.custody import Custody
 from lamplighter.lifecycle.recovery.enrolment import Enrolment
 from lamplighter.lifecycle.scan.leaks import Leaks
+from lamplighter.lifecycle.sight.foreground import ForegroundLimits
 from lamplighter.lifecycle.sight.gauge import Gauge
 from lamplighter.lifecycle.sight.judgement import Judgement
 from lamplighter.lifecycle.sight.patrol import Patrol
@@ -135,6 +136,7 @@ class App:
         self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.patrol.listeners.append(self.usage.round)
+        self.foreground = ForegroundLimits(self.fleet, self.patrol)
         self.kiro = Kiro(self.fleet, self.undertaker, self.tasks)
         self.portrait = Portrait(self.fleet, self.judgement, self.choosing, self.multiplexers, self.usage)
         self.portrait.host = self.host
@@ -175,6 +177,7 @@ class App:
         await self.kiro.resume()
         self.tasks.begin(self._keep_house(), "housekeeping")
         self.tasks.begin(self.patrol.walk(), "patrol")
+        self.tasks.begin(self.foreground.walk(), "limits in the foreground")
 
     def _give_way(self, why: str) -> None:
         """To a daemon that restores the store: the keeper starts it as soon as this one is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from lamplighter.errors import Code, InputError
 
 NONE = "none"
 """Takes away what the settings would give a session of its kind."""
+_REASON = re.compile(r"(memory|idle|age) limit of .+ passed: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,9 @@ def breach_words(limit: str, allowed: float, reached: float) -> str:
         "age": f"age limit of {most} passed: {now} old",
         "orphan": f"orphan grace of {most} passed: orphaned for {now}",
     }[limit]
+
+
+def limit_in(reason: str) -> str | None:
+    """Which limit a reason says was passed: memory, idle or age. The kernel's own words for memory too."""
+    found = _REASON.match(reason)
+    return found[1] if found else None

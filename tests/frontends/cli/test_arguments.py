@@ -108,7 +108,7 @@ def test_text_stays_as_it_is() -> None:
         ("show a b", Code.BAD_INPUT),
         ("send x", Code.BAD_INPUT),
         ("ls --al", Code.BAD_INPUT),
-        ("ls -a", Code.BAD_INPUT),
+        ("ls -z", Code.BAD_INPUT),
         ("ls --all=yes", Code.BAD_INPUT),
         ("read x --lines", Code.BAD_INPUT),
         ("read x --lines many", Code.BAD_INPUT),

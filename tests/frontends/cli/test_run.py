@@ -153,6 +153,34 @@ def test_a_slow_reader_slows_the_command_and_misses_nothing(lit: Engine, popen: 
     assert process.wait(200) == 0
 
 
+@pytest.mark.parametrize("words", [("--timeout", "1s"), ("--max-age", "1s"), ("--json", "--timeout", "1s")])
+def test_a_limit_on_time_is_kept_without_a_warning_and_told(lit: Engine, words: tuple[str, ...], mark: str) -> None:
+    """The patrol would look every ten seconds, and warn a minute before it ends anything."""
+    done = run(lit, *words, "--", "bash", "-c", f"trap 'exit 0' TERM; (exec -a {mark} sleep 300) & echo out; wait")
+    assert (done.returncode, done.stdout) == (124, b"out\n")
+    said = done.stderr.decode().splitlines()
+    assert said[0].startswith("lamp: ended bash: age limit of 1s passed: ")
+    assert none_left(mark)
+    if "--json" in words:
+        report = json.loads(said[-1])
+        assert (report["limit"], report["exit"]) == ("age", {"code": 0})
+        assert lit.show(report["id"])["ending"]["by"] == "patrol"
+        assert "warning" not in [event["action"] for event in lit.events(report["id"])]
+
+
+def test_a_limit_on_memory_has_its_own_status_and_is_told(lit: Engine) -> None:
+    eater = "kept = [b'x' * (1 << 20) for _ in range(200)]; import time; time.sleep(300)"
+    done = run(lit, "--max-memory", "100M", "--", sys.executable, "-c", eater)
+    assert done.returncode == 125
+    assert b": memory limit of 100 MB passed" in done.stderr.splitlines()[0]
+
+
+def test_what_ends_in_time_has_its_own_status(lit: Engine) -> None:
+    done = run(lit, "--timeout", "10min", "--max-memory", "2G", "--", "sh", "-c", "exit 5")
+    assert (done.returncode, done.stderr) == (5, b"")
+    assert run(lit, "--timeout", "10min", "--", "sh", "-c", "kill -TERM $$").returncode == 143
+
+
 def test_no_such_program(lit: Engine) -> None:
     done = run(lit, "--json", "--", "/no/such/program")
     assert done.returncode == 2

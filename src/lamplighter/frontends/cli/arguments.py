@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.catalogue import Command, spellings
 
 _METAVARS = {
     "grace": "TIME",
@@ -48,6 +48,10 @@ _METAVARS = {
 }
 
 
+ENDS_ONE = ("end", "kill")
+"""Commands that name the session they end, so that nobody ends more than is meant."""
+
+
 class Arguments:
     """What was asked for: `request` goes to the daemon, `options` is for the client alone."""
 
@@ -73,11 +77,9 @@ class _Parser:
         self.takes_rest = "command" in command.positional  # whose own options are not ours
         self.spellings: dict[str, tuple[dict[str, Any], Any]] = {}
         for option in command.options:
-            for spelling, value in (option["flags"] or {option["option"]: None}).items():
-                self.spellings[spelling] = (option, value)
+            flags: dict[str, Any] = option["flags"] or {}
+            self.spellings |= {spelling: (option, flags.get(spelling)) for spelling in spellings(option)}
         self.spellings["-h"] = self.spellings["--help"]
-        if "--lines" in self.spellings:
-            self.spellings["-n"] = self.spellings["--lines"]
 
     def parse(self) -> Arguments:
         while self.at < len(self.words):
@@ -93,8 +95,11 @@ class _Parser:
             else:
                 self.loose.append(word)
                 self.at += 1
-        if not self.found.options.get("help"):
-            self._place()
+        if self.found.options.get("help"):
+            return self.found
+        if self.command.name in ENDS_ONE:
+            self._check_one()
+        self._place()
         return self.found
 
     def _option(self, word: str) -> None:
@@ -175,11 +180,17 @@ class _Parser:
             raise self._wrong(f"{self.command.name} does not know what to do with {left[0][:40]!r}")
 
     def _unknown(self, spelling: str) -> InputError:
-        from difflib import get_close_matches
+        from lamplighter.frontends.cli import hints
 
-        near = get_close_matches(spelling, self.spellings, 1)
-        hint = f"did you mean {near[0]}?" if near else "a word that begins with a dash goes after --"
+        hint = hints.for_option(self.command, spelling, list(self.spellings), self.words)
         return self._wrong(f"{self.command.name} has no option {spelling[:40]!r}", hint)
+
+    def _check_one(self) -> None:
+        """Only one session is ended by its name; several are the cleanup's, where each is seen before."""
+        from lamplighter.frontends.cli import hints
+
+        if hints.means_several(self.loose):
+            raise self._wrong(f"{self.command.name} ends one session", hints.for_several(self.words))
 
     def _wrong(self, message: str, hint: str = "") -> InputError:
         return InputError(Code.BAD_INPUT, message, hint or f"lamp {self.command.name} --help shows how it is used")

@@ -15,7 +15,7 @@ from typing import Any
 from lamplighter.domain.counting import counted
 from lamplighter.errors import LampError
 from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.catalogue import Command, spellings
 
 Candidate = tuple[str, str]
 
@@ -100,9 +100,7 @@ class _Place:
         self.option: dict[str, Any] | None = None
         self.rest_at: int | None = None
         self.count = len(words)
-        self.spellings = {
-            spelling: option for option in command.options for spelling in option["flags"] or [option["option"]]
-        }
+        self.spellings = {spelling: option for option in command.options for spelling in spellings(option)}
         takes_rest = "command" in command.positional
         for at, word in enumerate(words):
             if self.option is not None:

@@ -98,10 +98,14 @@ def _option(
     }
 
 
+def spellings(option: dict[str, Any]) -> tuple[str, ...]:
+    """All that it may be called, the name that help uses first."""
+    return tuple(option["flags"] or (option["option"], *option.get("also", ())))
+
+
 def _public(option: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: option[name] for name in ("option", "flags", "type", "default", "choices", "description", "list", "dict")
-    }
+    names = ("option", "flags", "type", "default", "choices", "description", "list", "dict")
+    return {**{name: option[name] for name in names}, "spellings": spellings(option)}
 
 
 _JSON = _option("json", "--json", "print one JSON document and nothing else; errors too")
@@ -113,6 +117,7 @@ _DETACH = _option(
     "detach_key", "--detach-key", "the key that detaches, such as C-x or C-]; none for no such key", "string", "C-\\"
 )
 _YES = _option("yes", "--yes", "with --all: do not ask")
+_DRY_PLAN = _option("dry_run", "--dry-run", "make the plan and end nothing, as without --yes and --apply")
 _YES_APPLY = _option("yes", "--yes", "make the plan and apply it at once")
 
 _GRANT = _option("yes", "--yes", "grant it, and do not ask")
@@ -152,7 +157,7 @@ _SAVE = _option("save", "--save", "store a hand-off instead, and end nothing; sa
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "approve": (_GRANT, _REFUSE, _KEY),
     "attach": (_DETACH,),
-    "cleanup": (_YES_APPLY,),
+    "cleanup": (_YES_APPLY, _DRY_PLAN),
     "down": (_YES,),
     "handoff": (_SAVE,),
     "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
@@ -179,7 +184,9 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         {
             **start,
             "command": "run",
-            "fields": [field for field in start["fields"] if field["name"] != "tmux"],  # tmux has a terminal of its own
+            "fields": [
+                _in_foreground(field) for field in start["fields"] if field["name"] != "tmux"
+            ],  # tmux has a terminal
             "summary": "Run a command in the foreground, for cron and CI, and end everything it leaves behind.",
             "details": (
                 "Standard streams are passed through byte by byte, signals are passed on, and the exit status is the "
@@ -207,6 +214,22 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         _token(),
         *_for_the_user(),
     ]
+
+
+_FOREGROUND_LIMITS = {
+    "idle_limit": "end it when it has been quiet for this long, to the second: 30s, 8h; exit status 124",
+    "max_age": "end it after this long, to the second: 90s, 2h; exit status 124",
+    "max_memory": "end it when its whole tree takes more than this: 500M, 2G; exit status 125",
+}
+
+
+def _in_foreground(field: dict[str, Any]) -> dict[str, Any]:
+    """Where somebody waits, a limit is kept at once, and --timeout is the word for one."""
+    words = _FOREGROUND_LIMITS.get(field["name"])
+    if words is None:
+        return field
+    spelt = {"option": "--timeout", "also": ["--max-age"]} if field["name"] == "max_age" else {}
+    return {**field, **spelt, "description": words}
 
 
 def _handoff(loading: dict[str, Any], saving: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from lamplighter.errors import Code
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.ask import present
 from lamplighter.frontends.cli.blocks import Line
@@ -27,6 +27,10 @@ def cleanup(command: Command, arguments: Arguments, output: Output) -> int:
     from lamplighter.frontends.cli.views.cleanup import left_out
 
     client, request = Client(find_home()), arguments.request
+    if arguments.options.get("dry_run") and (arguments.options.get("yes") or "apply" in request):
+        raise InputError(
+            Code.BAD_INPUT, "--dry-run ends nothing, --yes and --apply do", "leave one out; a plan alone ends nothing"
+        )
     key = arguments.options.get("key") or new_key()
     if arguments.options.get("yes") and "apply" not in request:
         kept = {"without": request["without"]} if "without" in request else {}

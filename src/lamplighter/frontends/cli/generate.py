@@ -37,6 +37,7 @@ OPTIONS = {
     ("wait_session", "until"): "--for",
     ("load_handoff", "prompt"): "--for",
     ("start_session", "from_session"): "--from",
+    ("cleanup_sessions", "older_than"): "--quiet-for",
     **{(operation, "everywhere"): "--global" for operation in ("search_records", "list_records")},
     **{(operation, "types"): "--type" for operation in ("search_records", "list_records")},
     **{
@@ -46,6 +47,16 @@ OPTIONS = {
     },
 }
 """Options that are not called as their field is."""
+
+ALSO = {
+    ("start_session", "max_age"): ("--timeout",),
+    ("cleanup_sessions", "older_than"): ("--older-than",),
+    ("list_sessions", "all"): ("-a",),
+    ("read_output", "lines"): ("-n",),
+    ("read_output", "follow"): ("-f",),
+    ("list_events", "follow"): ("-f",),
+}
+"""What an option may be called too: short, as people know it from elsewhere, or as it was called before."""
 
 FLAGS = {("read_output", "mode"): ("screen", "output", "cast", "transcript")}
 """Fields whose choices are flags of their own: --screen instead of --mode screen."""
@@ -85,9 +96,11 @@ def _field(
     spelt = OPTIONS.get((operation.name, name), f"--{'no-' if negated else ''}{name.replace('_', '-')}")
     positional = name in operation.positional
     each = _shape(shape["items"], definitions) if "items" in shape else shape
+    also = ALSO.get((operation.name, name))
     return {
         "name": name,
         "option": None if positional or flags else spelt,
+        **({"also": list(also)} if also else {}),
         "flags": {f"--{choice}": choice for choice in flags} if flags else None,
         "type": each.get("type", "string"),
         "required": required,

@@ -7,7 +7,7 @@ from typing import Any
 
 from lamplighter.frontends.cli.arguments import metavar
 from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.catalogue import GROUPS, Command
+from lamplighter.frontends.cli.catalogue import GROUPS, Command, spellings
 from lamplighter.frontends.cli.statuses import MEANINGS
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -19,7 +19,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp start --name nightly --kind cron --headless -- ./backup.sh --full",
         "lamp start --tmux --name work -- claude",
     ),
-    "run": ("lamp run -- make test", "lamp run --name cron:nightly -- ./report.py > report.txt"),
+    "run": (
+        "lamp run -- make test",
+        "lamp run --timeout 10m -- make test",
+        "lamp run --name cron:nightly -- ./report.py > report.txt",
+    ),
     "ls": ("lamp ls", "lamp ls --all --json", "lamp ls idle,kind:cron+orphaned", "lamp ls 'cron:*'"),
     "show": ("lamp show nightly",),
     "tree": ("lamp tree", "lamp tree mine"),
@@ -49,7 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp cleanup",
         "lamp cleanup --apply plan-1f3a9c02",
         "lamp cleanup --apply plan-1f3a9c02 --without 01jc7x4v",
-        "lamp cleanup idle,kind:cron --older-than 8h",
+        "lamp cleanup idle,kind:cron --quiet-for 8h",
         "lamp cleanup --yes --reason 'nightly cleanup'",
         "lamp cleanup --leaks",
         "lamp cleanup --leaks leak-1f3a9c02",
@@ -120,10 +124,20 @@ _SELECTION = (
     "pattern such as 'cron:*'. A comma between two means both, a plus means either: idle,kind:cron+orphaned."
 )
 
+_WORDS_AFTER = (
+    "The words after -- are the command, untouched. Without --, so is all from the first word on. With --agent they are added to "
+    "the agent's own."
+)
+
 NOTES: dict[str, str] = {
     "start": (
-        "The words after -- are the command, untouched. Without --, so is all from the first word on. With --agent they are "
-        "added to the agent's own."
+        f"{_WORDS_AFTER} A limit is the patrol's to keep: it looks every ten seconds, warns, and ends the session a minute after "
+        "its warning (the settings patrol and warning; for memory ten seconds at most). With run a limit is kept to the second."
+    ),
+    "run": (
+        f"{_WORDS_AFTER} A limit is kept to the second and without a warning: the command gets TERM, and KILL when the setting "
+        "grace has passed; standard error says why, and the exit status is 124, or 125 for memory. For start, the patrol's round "
+        "and its warning come on top."
     ),
     "send": "TEXT of several words is joined by spaces; - reads standard input; after --, TEXT may begin with a dash.",
     "read": (
@@ -181,7 +195,7 @@ def overview(commands: dict[str, Command]) -> list[Block]:
     blocks += [Line(), Line(("everywhere", "strong"))]
     blocks += [Line("  --json     one JSON document on standard output, nothing else; errors too")]
     blocks += [Line("  --help     what a command does, with examples"), Line("  --version  the version")]
-    blocks += [Line("  ID         an id, the unique beginning of one, or a name. Times: 5, 5s, 30m, 8h")]
+    blocks += [Line("  ID         an id, the unique beginning of one, or a name. Times: 5, 30s, 10m, 1h30m, 2d")]
     blocks += [Line(), Line(("examples", "strong"))]
     blocks += [Line(f"  {EXAMPLES[name][0]}") for name in ("start", "read", "attach", "end") if name in commands]
     blocks += [Line(), Line(("exit status", "strong"))]
@@ -192,7 +206,7 @@ def page(command: Command) -> list[Block]:
     """`lamp COMMAND --help`."""
     blocks: list[Block] = [Line(("usage: ", "dim"), usage(command)), Line()]
     blocks += _paragraph(command.summary)
-    for text in (command.details, NOTES.get(command.name, NOTES["start"] if command.name == "run" else "")):
+    for text in (command.details, NOTES.get(command.name, "")):
         if text:
             blocks += [Line(), *_paragraph(text)]
     places = [command.field(name) for name in command.positional]
@@ -224,11 +238,10 @@ def usage(command: Command) -> str:
 
 
 def _spelt(option: dict[str, Any]) -> str:
-    if option["flags"]:
-        return "|".join(option["flags"])
-    if option["type"] == "boolean":
-        return option["option"]
-    return f"{option['option']} {metavar(option)}{'…' if option['dict'] or option['list'] else ''}"
+    names = "|".join(spellings(option))
+    if option["flags"] or option["type"] == "boolean":
+        return names
+    return f"{names} {metavar(option)}{'…' if option['dict'] or option['list'] else ''}"
 
 
 def _rows(options: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+from collections.abc import Sequence
 
 from lamplighter import __version__
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
@@ -103,7 +104,7 @@ def _dispatch(words: list[str], output: Output) -> int:
         from lamplighter.frontends.cli.ask import overview
 
         return overview(output)
-    command = _find(commands, name)
+    command = _find(commands, name, rest)
     arguments = parse(command, rest)
     output.as_json = bool(arguments.options.get("json")) or "--json" in words[: len(words) - len(rest)]
     if arguments.options.get("help"):
@@ -138,15 +139,13 @@ def _wants_json(words: list[str]) -> bool:
     return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
-def _find(commands: dict[str, Command], name: str) -> Command:
+def _find(commands: dict[str, Command], name: str, rest: Sequence[str] = ()) -> Command:
     if name in commands:
         return commands[name]
-    from difflib import get_close_matches
+    from lamplighter.frontends.cli import hints
 
-    near = get_close_matches(name, commands, 1)
     what = "option" if name.startswith("-") else "command"
-    hint = f"did you mean lamp {near[0]}? " if near else ""
-    raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", f"{hint}lamp --help lists what there is")
+    raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", hints.for_command(commands, name, rest))
 
 
 def _help(commands: dict[str, Command], words: list[str], output: Output) -> int:

@@ -46,6 +46,8 @@ STATUS: dict[Code, int] = {
 
 DECLINED = 9
 WAITED_FOR_FAILED = 10
+TIME_LIMIT = 124
+MEMORY_LIMIT = 125
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -61,6 +63,8 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("8", "something survived an ending"),
     ("9", "the answer to a question was no; nothing was done"),
     ("10", "wait: what was waited for ended, and failed"),
+    ("124", "run: a limit on time ended the command"),
+    ("125", "run: its limit on memory ended the command"),
     ("130", "interrupted with Ctrl-C"),
     ("141", "whoever read the output went away"),
 )

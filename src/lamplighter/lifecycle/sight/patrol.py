@@ -18,7 +18,7 @@ from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import LampError, UnavailableError
-from lamplighter.lifecycle.fleet import Fleet
+from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.logical import Logical
 from lamplighter.lifecycle.sight.gauge import weigh
 from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
@@ -114,6 +114,11 @@ class Patrol:
 
     # -- limits
 
+    async def check(self, sessions: list[Session]) -> None:
+        """These alone, now."""
+        for one in await self.judgement.assess(sessions, 0.0):
+            await self._check(one)
+
     async def _check(self, found: Assessment) -> None:
         track = self.judgement.tracks.tracks.get(found.session.id)
         lamp = self.fleet.lamps.get(found.session.id)
@@ -129,6 +134,9 @@ class Patrol:
         if not found.session.protected and (heavy := await self._memory_breach(found)) is not None:
             passed.insert(0, heavy)
         breaches = {breach.limit: breach for breach in passed}
+        if passed and is_in_foreground(lamp):
+            self.tasks.begin(self._end(found, passed[0], ask=False), f"limit of {found.session.id}")
+            return
         for limit in [limit for limit in track.warned if limit not in breaches]:
             del track.warned[limit]
             await self.fleet.note(found.session.id, PATROL, "warning withdrawn", limit=limit)
@@ -169,14 +177,19 @@ class Patrol:
         if grace is not None and ownerless and orphaned_for >= grace:
             yield Breach("orphan", grace, orphaned_for)
 
-    async def _end(self, found: Assessment, breach: Breach) -> None:
-        """Politely: asked first, as by lamp end."""
+    async def _end(self, found: Assessment, breach: Breach, *, ask: bool = True) -> None:
+        """Politely: asked first, as by lamp end. In the foreground at once, as whoever waits expects of a timeout."""
         session, settings = found.session, self.fleet.settings
         key = f"patrol:{session.id}:{breach.limit}"
         try:
-            await self.undertaker.end(session, PATROL, breach.reason, grace=settings.grace, ask=True, key=key)
+            await self.undertaker.end(session, PATROL, breach.reason, grace=settings.grace, ask=ask, key=key)
         except LampError as error:
             log.error("%s passed its %s limit and could not be ended: %s", session.id, breach.limit, error)
+
+
+def is_in_foreground(lamp: Lamp) -> bool:
+    """Its client waits for it: what it ran into is told there, and needs no warning before."""
+    return lamp.session.bound and lamp.session.state is State.RUNNING and lamp.phase == "running"
 
 
 def _is_at_work(found: Assessment) -> bool:
