@@ -24,6 +24,7 @@ STARTING = Manner(
 
 _RULE = re.compile(r"─{20}")
 _PROMPT = re.compile(r"(?:[a-z-]+)?(?: ?multi)?>(?: |$)")
+_ERROR = re.compile(r"[ ░█]*litellm\.(?P<error>\w+: .+)")
 _CLOSING = re.compile(r"\(Y\)es/\(N\)o.*\[\w[^]]*\]:")
 
 
@@ -52,13 +53,26 @@ def _above(lines: Sequence[str], place: int) -> str:
     return " ".join(lines[begin:place])
 
 
+def _failed(lines: Sequence[str]) -> str:
+    """An error below what was asked last, up to the fence of its input line."""
+    end = next((place for place in range(len(lines) - 1, -1, -1) if _RULE.match(lines[place])), 0)
+    for place in range(end - 1, -1, -1):
+        if (found := _ERROR.match(lines[place])) is not None:
+            return " ".join((found["error"], *lines[place + 1 : end]))
+        if _PROMPT.match(lines[place]) or lines[place].startswith("Tokens: "):
+            return ""
+    return ""
+
+
 SIGNS = Signs(
     agent="aider",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
     busy=re.compile(r"(?!)"),
     busy_foot=re.compile(r"^ *[░█]+ +Waiting for \S"),
-    turned=re.compile(r"^Tokens: "),
+    turned=re.compile(r"^Tokens: |^\^C again to exit"),
+    failed=_failed,
+    retrying=re.compile(r"litellm\.(?P<error>\w+: [^\n]+(?:\n(?!The API )[^\n]+)?)\nThe API [^\n]+\nRetrying in "),
     dialogs=(
         Dialog(re.compile(r"^Run shell command"), "permission to run: {about}", _CLOSING, _above),
         Dialog(re.compile(r"^(?P<question>\S.*\?) \(Y\)es/\(N\)o"), "an answer: {question}", _CLOSING),

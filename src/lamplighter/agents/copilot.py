@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -57,6 +57,8 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
     return " ".join(lines[first : last + 1]) if last else ""
 
 
+# A tool that has failed begins alike.
+_ERROR = re.compile(r" ✗ (?P<error>(?:\d{3} |Failed to get|Authentication |.*\b(?:limit|quota)\b).+)")
 SIGNS = Signs(
     agent="copilot",
     box=_input_line,
@@ -76,5 +78,7 @@ SIGNS = Signs(
         Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
         Dialog(re.compile(r"^ *(?:│ )?❯ +(?:\d+\. )?\S"), "an answer", _CLOSING),
     ),
+    failed=last_said(_ERROR, re.compile(r" [❯●✗] ")),
+    retrying=re.compile(r"^ ● (?P<error>Request failed .+) Retrying\.\.\.\n(?!(?:.*\n)* ● )", re.MULTILINE),
     interrupt=("Escape", "Escape"),
 )

@@ -245,6 +245,7 @@ SIGNS = Signs(
         Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
         Dialog(re.compile(r"^ *│ +● +(?:\d+\. )?\S.*│$"), "an answer", _CLOSING),
     ),
+    notice=re.compile(r"[⚠ℹ] "),
     leave="/quit",
 )
 

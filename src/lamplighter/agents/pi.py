@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs
+from lamplighter.agents.signs import Box, Dialog, Signs, last_said
 from lamplighter.domain.manner import Manner, Way
 
 PROGRAM = Program(
@@ -63,6 +63,8 @@ SIGNS = Signs(
     busy=re.compile(r"^ [\u2801-\u28ff] \S"),
     turned=re.compile(r"^↑\d|^ Operation aborted$"),
     dialogs=(Dialog(re.compile(r"^ *[→›] +\S"), "an answer", _STATUS),),
+    failed=last_said(re.compile(r" Error: (?P<error>.+)"), re.compile(r" \S")),
+    retrying=re.compile(r"^ Error: (?P<error>.+)\s+^ [\u2801-\u28ff] Retrying \(", re.MULTILINE),
     leave="/quit",
     shell="!",
     sure=True,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
 from lamplighter.agents.traces import Traces
 from lamplighter.domain.manner import Manner, Way
 
@@ -70,5 +70,6 @@ SIGNS = Signs(
         Dialog(re.compile(r"^ +› +(?:\d+\. )?\S"), "an answer", _ASKS),
         Dialog(re.compile(r"^ +│ (?:[›●] +(?:\d+\. )?\S|Esc to close)"), "an answer", _MENU),
     ),
+    failed=last_said(re.compile(r"  ✕ (?P<error>.+)"), re.compile(r"  (?:> |◆ |[✓xo-] {1,2}\S)")),
     leave="/quit",
 )

@@ -75,7 +75,8 @@ class Signs:
     it, also with a blank before it; `apart`: how one begins that a blank before it keeps from being more than a text. `queues`:
     it takes a text while it works. `busy_foot`: how its last line says that it works where it has no input line then. `sure`:
     what is found as its input line is one, whatever a dialog has in common with it. `failed` finds, above the input line, the
-    error that the last turn ended with; `retrying`, where it shows that it works, the error that it tries again after."""
+    error that the last turn ended with; `retrying`, where it shows that it works, the error that it tries again after. `notice`:
+    how a paragraph begins that may stand below a dialog."""
 
     agent: str
     box: Callable[[Sequence[str]], Box | None]
@@ -94,6 +95,7 @@ class Signs:
     sure: bool = False
     failed: Callable[[Sequence[str]], str] | None = None
     retrying: re.Pattern[str] = _NEVER
+    notice: re.Pattern[str] = _NEVER
 
     def read(self, text: str, title: str | None = None) -> Told | None:
         """What the screen says; None when that is not certain."""
@@ -103,20 +105,21 @@ class Signs:
             return asks
         if box is None:
             works = busy or self.busy_foot.search(lines[-1])
-            return Told(Sign.WORKING, error=self._retried(lines[-_ABOVE:])) if works else None
+            return Told(Sign.WORKING, error=self._retried(lines, len(lines))) if works else None
         typed = bool(box.typed) and not self.placeholder.match(box.typed)
-        near = lines[max(0, box.start - _ABOVE) :]
-        if busy or any(self.busy.search(line) for line in near):
-            return Told(Sign.WORKING, typed=typed, error=self._retried(near))
+        if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
+            return Told(Sign.WORKING, typed=typed, error=self._retried(lines, box.start))
         error = _told(self.failed(lines[: box.start])) if self.failed else ""
         turned = bool(error) or any(self.turned.search(line) for line in lines)
         return Told(Sign.PROMPT, turned=turned, typed=typed, error=error)
 
-    def _retried(self, lines: Sequence[str]) -> str:
-        found = self.retrying.search("\n".join(lines))
+    def _retried(self, lines: Sequence[str], start: int) -> str:
+        above = [line for line in lines[:start] if line][-_ABOVE:]
+        found = self.retrying.search("\n".join((*above, *lines[start:])))
         return _told(found["error"]) if found else ""
 
     def _dialog(self, lines: Sequence[str]) -> Told | None:
+        lines = _above_notices(lines, self.notice)
         for dialog in self.dialogs:
             if (what := dialog.read(lines)) is not None:
                 return Told(Sign.WAITING, what, leaves=dialog.leaves)
@@ -161,15 +164,19 @@ def from_line(lines: Sequence[str], place: int, begins: re.Pattern[str]) -> str:
 
 
 def last_said(begins: re.Pattern[str], else_said: re.Pattern[str]) -> Callable[[Sequence[str]], str]:
-    """Finds an error that stands last of all that was said, up to an empty line."""
+    """Finds an error that stands last of all that was said, from where it begins up to an empty line."""
 
     def find(lines: Sequence[str]) -> str:
-        for place in range(len(lines) - 1, -1, -1):
-            if (found := begins.match(lines[place])) is not None:
-                rest = lines[place + 1 :]
-                return " ".join((found["error"], *rest[: rest.index("") if "" in rest else len(rest)]))
-            if else_said.match(lines[place]):
+        end = len(lines)
+        while end:
+            begin = next((place for place in range(end - 1, -1, -1) if not lines[place]), -1) + 1
+            block = lines[begin:end]
+            starts = (number for number, line in enumerate(block) if begins.match(line))
+            if (first := next(starts, None)) is not None:
+                return begins.sub(r"\g<error>", " ".join(block[first:]), count=1)
+            if any(else_said.match(line) for line in block):
                 return ""
+            end = max(begin - 1, 0)
         return ""
 
     return find
@@ -180,6 +187,17 @@ def signs_of(agent: str) -> Signs | None:
         return None
     module, _, attribute = SIGNS[agent].partition(":")
     return getattr(import_module(module), attribute)
+
+
+def _above_notices(lines: Sequence[str], notice: re.Pattern[str]) -> Sequence[str]:
+    """Without the paragraphs at the end that begin as a notice does."""
+    end = len(lines)
+    while end:
+        begin = next((place for place in range(end - 1, -1, -1) if not lines[place]), -1) + 1
+        if begin < end and not notice.match(lines[begin]):
+            break
+        end = begin if begin < end else end - 1
+    return lines[:end] or lines
 
 
 def _told(what: str) -> str:
