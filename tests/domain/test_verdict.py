@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lamplighter.domain.lines import Tail, redraws, tail_of, words_of
-from lamplighter.domain.verdict import ACTIVE, Evidence, Rest, Thresholds, Verdict, judge
+from lamplighter.domain.sign import Sign, Told
+from lamplighter.domain.verdict import ACTIVE, Evidence, Rest, Thresholds, Verdict, judge, quiet_for
 
 LIMITS = Thresholds()
 LONG = 100_000.0
@@ -77,6 +79,62 @@ def test_nothing_is_at_rest_that_moved_a_moment_ago(seen: Evidence) -> None:
 def test_what_waits_for_a_child_is_not_idle(seen: Evidence) -> None:
     if seen.rest is Rest.CHILD:
         assert verdict(seen) is not Verdict.IDLE
+
+
+GONE = replace(STILL, gone="its parent is gone", still_for=60.0)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        replace(GONE, rest=Rest.CHILD, front="sleep", sleeps=True),
+        replace(GONE, rest=Rest.TIMER, front="sleep"),
+        replace(GONE, rest=Rest.TIMER, woke_age=0.5),
+        replace(GONE, rest=Rest.OTHER, connected=True),
+        replace(GONE, background="job"),
+        replace(GONE, output_age=0.1, repeats_for=LONG, cpu_rate=0.1, behind_rate=0.0, rest=Rest.CHILD, sleeps=True),
+    ],
+)
+def test_what_sleeps_or_waits_is_orphaned_without_its_owner(seen: Evidence) -> None:
+    found, words = judge(seen, LIMITS)
+    assert found is Verdict.ORPHANED
+    assert words[0].startswith("its parent is gone")
+    assert verdict(replace(seen, gone=None)) is not Verdict.ORPHANED
+
+
+@pytest.mark.parametrize("more", [{"cpu_rate": 0.5}, {"output_age": 1.0}, {"rest": Rest.RUNNING}])
+def test_what_computes_or_prints_without_its_owner_works_and_says_so(more: dict[str, Any]) -> None:
+    found, words = judge(replace(GONE, **more), LIMITS)
+    assert found is Verdict.WORKING
+    assert "its parent is gone" in words
+
+
+@given(evidence)
+def test_without_its_owner_it_is_at_work_orphaned_or_unknown(seen: Evidence) -> None:
+    found = verdict(replace(seen, gone="its parent is gone"))
+    assert found in (Verdict.WORKING, Verdict.ORPHANED, Verdict.UNKNOWN)
+
+
+QUIET = replace(STILL, age=900.0, input_age=800.0, output_age=700.0, busy_age=600.0, heavy_age=650.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [
+        ({}, 600.0),
+        ({"input_age": 5.0}, 5.0),
+        ({"output_age": 4.0}, 4.0),
+        ({"age": 3.0}, 3.0),
+        ({"rest": Rest.CHILD, "sleeps": True}, 600.0),
+        ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 599.0}, 0.1),
+        ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 640.0, "behind_rate": 0.0}, 640.0),
+        ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 700.0, "behind_rate": 0.0, "heavy_age": 7.0}, 7.0),
+        ({"told": Told(Sign.PROMPT), "busy_age": 0.1, "behind_rate": 0.0}, 650.0),
+        ({"processes": 0}, 0.0),
+    ],
+)
+def test_quiet_is_without_input_new_output_and_cpu(more: dict[str, Any], seconds: float) -> None:
+    assert quiet_for(replace(QUIET, **more), LIMITS) == seconds
 
 
 @given(evidence)

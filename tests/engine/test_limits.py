@@ -91,21 +91,49 @@ def test_a_sign_of_life_takes_the_warning_back(timed: Timed) -> None:
     assert lit.show(session)["warnings"] == []
 
 
-def test_what_works_is_not_idle(timed: Timed) -> None:
+def test_what_sleeps_or_waits_is_idle_and_what_computes_is_not(timed: Timed) -> None:
     lit, clock = timed
-    waits = lit.start("sh", "-c", "sleep 300; true", idle_limit="10m")["id"]
+    sleeps = lit.start("sleep", "1000", idle_limit="10m")["id"]
+    waits = lit.start("sh", "-c", "sleep 1000; true", idle_limit="10m")["id"]
     computes = lit.start("sh", "-c", "while :; do :; done", idle_limit="10m")["id"]
+    for session in (sleeps, waits):
+        assert has_looked(lit, session, "working")
+    clock.advance(11 * MINUTE)
+    for session in (sleeps, waits):
+        assert wait_until(lambda session=session: "warning" in actions(lit, session)), lit.show(session)
+        assert lit.show(session)["verdict"] == "working"
+    clock.advance(31)
+    for session in (sleeps, waits):
+        assert ended(lit, session)["reason"].startswith("idle limit of 10m passed")
     for _ in range(3):
         clock.advance(5 * HOUR)
         rounds(lit)
-    assert [lit.show(session)["verdict"] for session in (waits, computes)] == ["working", "working"]
-    assert "warning" not in actions(lit, waits) + actions(lit, computes)
+    assert lit.show(computes)["verdict"] == "working"
+    assert "warning" not in actions(lit, computes)
+
+
+def test_a_warning_is_no_longer_than_its_limit_and_repeats_are_no_life() -> None:
+    """The usual warning is a minute. What only draws counts as alive until it has repeated itself for ten."""
+    draws = "import sys, time\nwhile True: print('\\r\\x1b[2K| thinking', end='', flush=True); time.sleep(0.2)"
+    with configured("") as (lit, clock):
+        sleeps = lit.start("sleep", "1000", idle_limit="10s")["id"]
+        spins = lit.start(sys.executable, "-c", draws, idle_limit="10s")["id"]
+        lit.call("wait_session", session=spins, until="text=thinking", since=0, timeout="120s")
+        clock.advance(11)
+        assert wait_until(lambda: "warning" in actions(lit, sleeps))
+        clock.advance(11)
+        assert ended(lit, sleeps)["reason"].startswith("idle limit of 10s passed")
+        assert lit.show(spins)["state"] == "running"
+        clock.advance(11 * MINUTE)
+        assert wait_until(lambda: "warning" in actions(lit, spins)), lit.show(spins)
+        clock.advance(11)
+        assert ended(lit, spins)["reason"].startswith("idle limit of 10s passed: quiet for 11m")
 
 
 def test_work_in_silence_is_not_idle_time_afterwards(timed: Timed) -> None:
-    """For an hour it does something that nobody sees; then it wants an answer, and has been idle since then only."""
+    """For an hour it computes something that nobody sees; then it wants an answer, and has been idle since then only."""
     lit, clock = timed
-    script = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.2)\nsys.stdin.readline()"
+    script = "import os, sys\nwhile not os.path.exists(sys.argv[1]): pass\nsys.stdin.readline()"
     flag = lit.folder / "enough"
     session = lit.start(sys.executable, "-c", script, str(flag), idle_limit="10m")["id"]
     for _ in range(4):
@@ -296,7 +324,8 @@ def test_orphans_are_ended_after_their_grace() -> None:
         parent = lit.start("bash", "--norc")["id"]
         kinds = {"task": "cat", "main": "cat", "system": "cat"}
         children = {kind: lit.start(command, parent=parent, kind=kind)["id"] for kind, command in kinds.items()}
-        works = lit.start("sh", "-c", "sleep 300; true", parent=parent)["id"]
+        sleeps = lit.start("sh", "-c", "sleep 300; true", parent=parent)["id"]
+        works = lit.start("sh", "-c", "while :; do :; done", parent=parent)["id"]
         lit.call("protect_session", session=lit.start("cat", name="safe", parent=parent)["id"])
         lit.call("kill_session", session=parent, force=True, grace="0s")
         clock.advance(MINUTE)
@@ -305,7 +334,8 @@ def test_orphans_are_ended_after_their_grace() -> None:
         clock.advance(16 * MINUTE)
         assert wait_until(lambda: "warning" in actions(lit, children["task"]))
         clock.advance(31)
-        assert ended(lit, children["task"])["reason"].startswith("orphan grace of 15m passed")
+        for session in (children["task"], sleeps):
+            assert ended(lit, session)["reason"].startswith("orphan grace of 15m passed")
         rounds(lit)
         for session in (children["main"], children["system"], "safe", works):
             assert lit.show(session)["state"] == "running"

@@ -15,6 +15,7 @@ from lamplighter.errors import LampError
 from lamplighter.testing import asker
 from lamplighter.testing.clockwork import Clockwork
 from lamplighter.testing.engine import Engine
+from lamplighter.testing.mcp_client import outside
 from lamplighter.testing.processes import wait_until
 
 Timed = tuple[Engine, Clockwork]
@@ -43,6 +44,44 @@ def test_a_session_whose_agent_is_gone_is_orphaned(timed: Timed, tmp_path: Path)
     clock.advance(60)
     assert becomes(lit, "its", "orphaned")
     assert lit.show("its")["evidence"][0] == "the session that started it has ended"
+
+
+def test_an_orphan_that_sleeps_is_orphaned(timed: Timed) -> None:
+    lit, clock = timed
+    parent = lit.start("cat")["id"]
+    child = lit.start("sh", "-c", "sleep 300; true", parent=parent)["id"]
+    clock.advance(60)
+    assert becomes(lit, child, "working")
+    lit.call("kill_session", session=parent, force=True, grace="0s")
+    assert becomes(lit, child, "orphaned")
+    assert lit.show(child)["evidence"][0] == "the session that started it has ended; waits for sleep"
+
+
+def test_what_a_client_left_is_orphaned_after_ten_minutes(timed: Timed) -> None:
+    """A client that is started again within them finds it; what computes goes on, and says so."""
+    lit, clock = timed
+    with outside(lit) as (client, bridge):
+        for name, script in (("sleeps", "sleep 3000; true"), ("computes", "while :; do :; done")):
+            client.call("start_session", command=["sh", "-c", script], name=name, cwd="/")
+        clock.advance(60)
+        assert becomes(lit, "sleeps", "working")
+    gone = f"the client that started it (process {bridge.pid}) is gone"
+    passed = 0.0
+
+    def is_orphaned() -> bool:
+        """The first look after it went begins the ten minutes."""
+        nonlocal passed
+        found = lit.show("sleeps")["verdict"]
+        assert found == "orphaned" or gone not in lit.show("computes")["evidence"] or passed >= 600
+        clock.advance(100)
+        passed += 100
+        return found == "orphaned"
+
+    assert wait_until(is_orphaned)
+    assert passed > 600
+    assert lit.show("sleeps")["evidence"][0].startswith(gone)
+    assert lit.show("computes")["verdict"] == "working"
+    assert gone in lit.show("computes")["evidence"]
 
 
 def test_an_orphan_that_works_is_working(timed: Timed) -> None:

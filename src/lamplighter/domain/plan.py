@@ -197,24 +197,34 @@ def barred_to_all(session: Session, attached: int, caller: Caller, above: Collec
 
 
 def unwanted(found: Sighting, orders: Orders) -> str | None:
-    """Why a session that matches is not in the plan all the same, though it could be."""
-    if found.active and not orders.force:
+    """Why a session that matches is not in the plan all the same, though it could be. An age that was asked for takes also what
+    sleeps or waits: it counts from the last input, new output or CPU."""
+    if found.active and not orders.force and not orders.older_than:
         return f"it is active: {found.verdict}; force takes it too"
+    return _too_young(found, orders)
+
+
+def _too_young(found: Sighting, orders: Orders) -> str | None:
     if orders.older_than is not None and found.quiet_for < orders.older_than:
         return f"it was quiet for {format_duration(found.quiet_for)} only"
     return None
 
 
 def changed(before: Sighting, now: Sighting, orders: Orders) -> str | None:
-    """Why a row is skipped that was in the plan: what is different by now. With force no change matters."""
+    """Why a row is skipped that was in the plan: what is different by now. With force no change matters; of what was active and
+    taken for its age, that it shows a sign of life."""
     if orders.force:
+        return None
+    if now.input != before.input:
+        return "it got input since the plan was made"
+    if young := _too_young(now, orders):
+        return young
+    if before.active:
         return None
     if now.active:
         return f"it became active: {now.verdict}"
     if now.verdict is not before.verdict:
         return f"it was {before.verdict} and is {now.verdict} now"
-    if now.input != before.input:
-        return "it got input since the plan was made"
     if now.output != before.output:
         return "it has printed since the plan was made"
     return None

@@ -64,7 +64,8 @@ class Evidence:
     `cpu_rate` is cores used over the last seconds, `behind_rate` those of all but the process in front, `still_for` how long
     next to no CPU was used. `halted` names the process in front when it is stopped. `repeats_for`: how long the output has said
     nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
-    waited for sleeps until a time; `connected` that it has sockets open.
+    waited for sleeps until a time; `connected` that it has sockets open. `busy_age`, `heavy_age`: since its CPU was more than now
+    and then, and more than drawing takes; since the first look where that was never seen.
     `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `editor`: a program that an
     agent has opened for a person to type in. `resumed`: it goes on with what was said before it started, and its screen shows
     that. `gone`: which owner is.
@@ -78,6 +79,8 @@ class Evidence:
     cpu_rate: float | None = None
     behind_rate: float | None = None
     cpu_age: float | None = None
+    busy_age: float | None = None
+    heavy_age: float | None = None
     still_for: float = 0.0
     output_age: float | None = None
     input_age: float | None = None
@@ -113,6 +116,16 @@ def judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, list[str]]:
     return verdict, [reason, *rest] if reason else rest
 
 
+def quiet_for(seen: Evidence, limits: Thresholds) -> float:
+    """Seconds since the last input, new output or CPU above what drawing takes. Sleeping and waiting are none of these, nor is
+    output that has only repeated itself for long enough. What cannot be seen is not quiet."""
+    if seen.processes == 0:
+        return 0.0
+    output = seen.repeats_for if seen.repeats_for >= limits.spin else seen.output_age
+    ages = (seen.age, seen.input_age, output, seen.heavy_age if _draws(seen, limits) else seen.busy_age)
+    return min(age for age in ages if age is not None)
+
+
 def judge_logical(silent_for: float, left: float, gone: str | None, limits: Thresholds) -> tuple[Verdict, list[str]]:
     """Of one that only tells of itself: nobody can see whether it is at work, until it has said nothing for long enough."""
     verdict = Verdict.IDLE if silent_for >= limits.stall else Verdict.UNKNOWN
@@ -139,8 +152,10 @@ def _judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.cpu_rate is None:
         return Verdict.UNKNOWN, "its CPU was not measured yet"
     if spins and _is_lively(seen, limits):
-        return _spinning(seen, limits)
-    return _at_rest(seen, limits)
+        return _or_orphaned(seen, *_spinning(seen, limits))
+    verdict, reason = _at_rest(seen, limits)
+    says_so = seen.rest is Rest.RUNNING or (seen.told is not None and seen.told.sign is Sign.WORKING)
+    return (verdict, reason) if verdict is Verdict.WORKING and says_so else _or_orphaned(seen, verdict, reason)
 
 
 def _left(seen: Evidence, limits: Thresholds) -> Verdict:
@@ -152,9 +167,14 @@ def _left(seen: Evidence, limits: Thresholds) -> Verdict:
 
 def _computes(seen: Evidence, limits: Thresholds) -> bool:
     """By its CPU: more than now and then; behind a spinner, or at an agent's prompt, more than drawing that takes."""
-    if (seen.repeats_for >= limits.spin or _is_at_prompt(seen)) and seen.behind_rate is not None:
-        return (seen.cpu_rate or 0.0) >= SPINNING_CPU or seen.behind_rate >= BUSY_CPU
+    if _draws(seen, limits):
+        return (seen.cpu_rate or 0.0) >= SPINNING_CPU or (seen.behind_rate or 0.0) >= BUSY_CPU
     return (seen.cpu_rate or 0.0) >= BUSY_CPU or (seen.cpu_age is not None and seen.cpu_age < limits.quiet)
+
+
+def _draws(seen: Evidence, limits: Thresholds) -> bool:
+    """A little CPU of it is drawing and no more: it only repeats itself, or shows an agent's prompt."""
+    return (seen.repeats_for >= limits.spin or _is_at_prompt(seen)) and seen.behind_rate is not None
 
 
 def _is_at_prompt(seen: Evidence) -> bool:
@@ -181,7 +201,7 @@ def _spinning(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if behind and (seen.repeats_for < limits.stall or (seen.rest is Rest.CHILD and seen.sleeps)):
         return Verdict.WORKING, f"waits for {behind}"
     repeated = f"its output has only repeated itself for {format_duration(seen.repeats_for)}"
-    return _or_orphaned(seen, Verdict.STUCK, repeated)
+    return Verdict.STUCK, repeated
 
 
 def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
@@ -193,11 +213,11 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.told and seen.told.sign is Sign.WORKING:
         if not stalled:
             return Verdict.WORKING, seen.told.words
-        return _or_orphaned(seen, Verdict.STUCK, f"{seen.told.words}, and it has done {nothing}")
+        return Verdict.STUCK, f"{seen.told.words}, and it has done {nothing}"
     if seen.rest is Rest.CHILD:
         if seen.sleeps or not stalled:
             return Verdict.WORKING, f"waits for {seen.front}"
-        return _or_orphaned(seen, Verdict.STUCK, f"waits for {seen.front}, which has done {nothing}")
+        return Verdict.STUCK, f"waits for {seen.front}, which has done {nothing}"
     if seen.rest is Rest.TIMER and seen.woke_age is not None and seen.woke_age < limits.stall:
         return Verdict.WORKING, f"{seen.front} sleeps between rounds"
     if seen.rest not in (Rest.INPUT, Rest.KEYS) and not stalled:
@@ -205,11 +225,9 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
     if seen.background and not stalled:
         return Verdict.WORKING, f"{seen.background} runs in its background"
     if seen.closed and not seen.connected:
-        return _or_orphaned(seen, Verdict.FINISHED, "it has closed its output and is still there")
+        return Verdict.FINISHED, "it has closed its output and is still there"
     if seen.deep_for >= _DEEP_SECONDS:
-        return _or_orphaned(seen, Verdict.STUCK, f"stuck in the kernel for {format_duration(seen.deep_for)}")
-    if seen.gone:
-        return Verdict.ORPHANED, seen.gone
+        return Verdict.STUCK, f"stuck in the kernel for {format_duration(seen.deep_for)}"
     if seen.stopped:
         return Verdict.STUCK, ""
     if seen.told and _is_at_prompt(seen):
@@ -250,7 +268,11 @@ def _awaited(seen: Evidence) -> str:
 
 
 def _or_orphaned(seen: Evidence, verdict: Verdict, reason: str) -> tuple[Verdict, str]:
-    return (Verdict.ORPHANED, f"{seen.gone}; {reason}") if seen.gone else (verdict, reason)
+    """Nobody waits for it any more, and it neither computes nor prints anything new."""
+    if not seen.gone:
+        return verdict, reason
+    at_rest = not reason or verdict in (Verdict.IDLE, Verdict.WAITING)
+    return Verdict.ORPHANED, seen.gone if at_rest else f"{seen.gone}; {reason}"
 
 
 def _words(seen: Evidence, limits: Thresholds) -> list[str]:

@@ -6,7 +6,6 @@ Knows meters, measures and the fleet; the rules are `domain.verdict`'s.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -28,11 +27,13 @@ from lamplighter.domain.verdict import (
     is_active,
     judge,
     judge_logical,
+    quiet_for,
 )
 from lamplighter.errors import Code, ConflictError
 from lamplighter.holder.meter import Reading as Meter
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.sight.gauge import Gauge, Interest, Measure
+from lamplighter.lifecycle.sight.owners import Owners
 from lamplighter.lifecycle.sight.tracks import Track, Tracks
 from lamplighter.lifecycle.talk.reading import Reading
 from lamplighter.lifecycle.talk.screens import Screens
@@ -43,12 +44,11 @@ _TAIL = 1000
 _HEARD = 4096
 _SCREEN_SECONDS = 1.0  # between two looks at a screen that is drawn all the time
 _SCREENS_SECONDS = 0.25  # for all the screens of one look: the others are looked at the next time
-_AGENT = re.compile(r"agent:.*:(\d+)@(\d+)")
 
 
 @dataclass(slots=True)
 class Assessment:
-    """One session at one look. `quiet_for` is seconds without a sign of life, not counting the machine's sleep."""
+    """One session at one look. `quiet_for` is seconds without input, new output or CPU, not counting the machine's sleep."""
 
     session: Session
     verdict: Verdict
@@ -71,6 +71,7 @@ class Judgement:
         self.reading = reading
         self.screens = screens
         self.tracks = Tracks()
+        self.owners = Owners(fleet, gauge, self.tracks)
         settings = fleet.settings
         self.thresholds = Thresholds(settings.quiet, settings.stall, settings.spin)
         self._pressing: Counter[str] = Counter()
@@ -222,6 +223,7 @@ class Judgement:
                 self._seen[name] = measure.at
                 track = self.tracks.of(name, measure.when, measure.cpu, self._born(name))
                 track.see(measure.when, measure, self.fleet.reading(name))
+                self.owners.see(name, track, measure.when)
         if len(self._seen) > 2 * len(measures) + 100:
             self._seen = {name: self._seen[name] for name in measures}
             self._judged = {name: kept for name, kept in self._judged.items() if name in measures}
@@ -317,9 +319,8 @@ class Judgement:
         evidence = self._evidence(session, measure, meter, track, now)
         verdict, words = judge(evidence, self.thresholds)
         verdict, words = self._as_told(session, evidence, verdict, words)
-        ages = (evidence.output_age, evidence.input_age, now - track.busy_at if track else None, evidence.age)
-        quiet_for = min(age for age in ages if age is not None)
-        return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet_for)
+        quiet = quiet_for(evidence, self.thresholds)
+        return Assessment(session, verdict, words, measure, meter, evidence.attached, quiet)
 
     def _as_told(
         self, session: Session, seen: Evidence, verdict: Verdict, words: list[str]
@@ -333,8 +334,8 @@ class Judgement:
             return Verdict.WORKING, [f"{told[1]}, but its processes compute", *words]
         if told[0] is Verdict.WORKING and seen.still_for >= self.thresholds.stall and verdict is not Verdict.WORKING:
             return Verdict.STUCK, [f"{told[1]}, and nothing has moved for {format_duration(seen.still_for)}", *words]
-        if told[0] is Verdict.IDLE and seen.gone:
-            return Verdict.ORPHANED, [seen.gone, *words]
+        if told[0] is not Verdict.WORKING and seen.gone:
+            return Verdict.ORPHANED, [seen.gone, told[1], *words]
         return told[0], [told[1], *words]
 
     def _told(self, session: Session) -> tuple[Verdict, str] | None:
@@ -344,7 +345,7 @@ class Judgement:
         lease = self._lease(session)
         assert lease is not None
         now = self.fleet.moment()
-        silent_for, gone = lease.silent_for(now), self._gone(session)
+        silent_for, gone = lease.silent_for(now), self.owners.gone(session)
         verdict, words = judge_logical(silent_for, lease.left(now), gone, self.thresholds)
         return Assessment(session, verdict, words, measure, None, 0, silent_for)
 
@@ -373,6 +374,8 @@ class Judgement:
             cpu_rate=measure.rate,
             behind_rate=track.behind_rate,
             cpu_age=looked - track.busy_at if track.busy_at > track.seen_at else None,
+            busy_age=looked - track.busy_at,
+            heavy_age=looked - track.heavy_at,
             still_for=looked - track.still_since,
             output_age=_age(now, heard),
             input_age=_age(now, typed),
@@ -392,7 +395,7 @@ class Judgement:
             terminal=_has_terminal(session),
             closed=meter is not None and meter.closed,
             attached=self.fleet.attached(session.id),
-            gone=self._gone(session),
+            gone=self.owners.gone(session),
         )
 
     def age_of(self, session: Session) -> float:
@@ -403,20 +406,6 @@ class Judgement:
         if session.main is not None:
             return max(0.0, self.fleet.clock.since_boot() - session.main.start / _TICK)
         return max(0.0, self.fleet.clock.now() - session.created_at)
-
-    def _gone(self, session: Session) -> str | None:
-        """Who is gone that it belonged to."""
-        if session.parent is not None and session.parent not in self.fleet.lamps:
-            return "the session that started it has ended"
-        kind, _, name = session.owner.partition(":")
-        if kind == "session" and name not in self.fleet.lamps:
-            return "the session that started it has ended"
-        agent = _AGENT.fullmatch(session.owner)
-        if agent is not None:
-            stat = self.gauge.processes.get(int(agent[1]))
-            if stat is None or stat.start != int(agent[2]) or stat.state in "ZX":
-                return f"the {session.owner.split(':')[1]} that started it (process {agent[1]}) is gone"
-        return None
 
 
 def _is_resumed(session: Session) -> bool:

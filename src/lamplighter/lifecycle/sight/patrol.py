@@ -127,10 +127,8 @@ class Patrol:
         # Protected or attached to since the look: that counts.
         found = replace(found, session=lamp.session, attached=self.fleet.attached(found.session.id))
         now = self.fleet.clock.monotonic()
-        if found.verdict is Verdict.WORKING and track.front is not None:
-            track.worked_at = now
         track.gone_since = (track.gone_since or now) if found.verdict is Verdict.ORPHANED else None
-        passed = list(self._breaches(found, now - track.worked_at, now - (track.gone_since or now)))
+        passed = list(self._breaches(found, now - (track.gone_since or now)))
         if not found.session.protected and (heavy := await self._memory_breach(found)) is not None:
             passed.insert(0, heavy)
         breaches = {breach.limit: breach for breach in passed}
@@ -144,13 +142,14 @@ class Patrol:
             if limit not in track.warned:
                 track.warned[limit] = (now, breach.reason)
                 await self.fleet.note(found.session.id, PATROL, "warning", limit=limit, reason=breach.reason)
-            if now - track.warned[limit][0] >= self._warning(limit):
+            if now - track.warned[limit][0] >= self._warning(breach):
                 self.tasks.begin(self._end(found, breach), f"limit of {found.session.id}")
                 return
 
-    def _warning(self, limit: str) -> float:
-        warning = self.fleet.settings.warning
-        return min(warning, _MEMORY_WARNING) if limit == "memory" else warning
+    def _warning(self, breach: Breach) -> float:
+        """For how long it is warned before it is ended: never for longer than the limit itself."""
+        most = _MEMORY_WARNING if breach.limit == "memory" else breach.allowed
+        return min(self.fleet.settings.warning, most)
 
     async def _memory_breach(self, found: Assessment) -> Breach | None:
         """A sum that is too high is looked at more closely: what processes share is there once."""
@@ -160,18 +159,17 @@ class Patrol:
         weight = await asyncio.to_thread(weigh, found.measure.processes)
         return Breach("memory", allowed, weight) if weight > allowed else None
 
-    def _breaches(self, found: Assessment, rested_for: float, orphaned_for: float) -> Iterator[Breach]:
-        """What it has passed, but for memory. People who are attached, and a protection, hold all of these back; what works or
-        cannot be told is not idle, nor was it while it did."""
+    def _breaches(self, found: Assessment, orphaned_for: float) -> Iterator[Breach]:
+        """What it has passed, but for memory. People who are attached, and a protection, hold all of these back; sleeping or
+        waiting does not."""
         limits, session = found.session.limits, found.session
         if session.protected or found.attached:
             return
         age = self.judgement.age_of(session)
         if limits.age is not None and age > limits.age:
             yield Breach("age", limits.age, age)
-        idle_for = min(found.quiet_for, rested_for)
-        if limits.idle is not None and not _is_at_work(found) and idle_for > limits.idle:
-            yield Breach("idle", limits.idle, idle_for)
+        if limits.idle is not None and found.quiet_for > limits.idle:
+            yield Breach("idle", limits.idle, found.quiet_for)
         grace = self.fleet.settings.orphan_grace
         ownerless = found.verdict is Verdict.ORPHANED and session.kind not in (Kind.MAIN, Kind.SYSTEM)
         if grace is not None and ownerless and orphaned_for >= grace:
@@ -190,8 +188,3 @@ class Patrol:
 def is_in_foreground(lamp: Lamp) -> bool:
     """Its client waits for it: what it ran into is told there, and needs no warning before."""
     return lamp.session.bound and lamp.session.state is State.RUNNING and lamp.phase == "running"
-
-
-def _is_at_work(found: Assessment) -> bool:
-    """Or it cannot be told."""
-    return found.verdict in (Verdict.WORKING, Verdict.UNKNOWN)

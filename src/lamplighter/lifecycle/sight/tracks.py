@@ -10,7 +10,7 @@ from typing import Any
 
 from lamplighter.domain.lines import Tail, redraws, words_of
 from lamplighter.domain.sign import Sign, Told
-from lamplighter.domain.verdict import BUSY_CPU, Rest
+from lamplighter.domain.verdict import BUSY_CPU, SPINNING_CPU, Rest
 from lamplighter.holder.meter import Reading
 from lamplighter.lifecycle.sight.front import Front
 from lamplighter.lifecycle.sight.gauge import Measure
@@ -27,13 +27,16 @@ _SIGN_SECONDS = 3.0
 
 @dataclass(slots=True)
 class Track:
-    """One session. What happened before `seen_at` is not known, and nothing is held against the session for it."""
+    """One session. What happened before `seen_at` is not known, and nothing is held against the session for it. `heavy_at`: when
+    its CPU was last more than drawing takes. `left_at`: since when the client that started it is gone; 0 when it is not."""
 
     seen_at: float
     looked_at: float
     busy_at: float
     still_since: float
     still_cpu: float = 0.0
+    heavy_at: float = 0.0
+    left_at: float = 0.0
     printed: float = -1.0
     printed_at: float = 0.0
     typed: float = -1.0
@@ -56,7 +59,6 @@ class Track:
     vocabulary: frozenset[str] = frozenset()
     before: Measure | None = None
     behind_rate: float | None = None
-    worked_at: float = 0.0
     gone_since: float | None = None
     warned: dict[str, tuple[float, str]] = field(default_factory=dict[str, tuple[float, str]])
 
@@ -81,6 +83,9 @@ class Track:
         elif self.front_of != _key(measure, reading):
             self.front = None
         self._see_behind(measure)
+        rate, behind = measure.rate or 0.0, self.behind_rate
+        if rate >= SPINNING_CPU or (rate if behind is None else behind) >= BUSY_CPU:
+            self.heavy_at = now
 
     def _see_meter(self, now: float, reading: Reading) -> None:
         """When it printed and was typed to, as noticed here; before the first look only its shim knows."""
@@ -140,7 +145,7 @@ class Track:
         return self.sign if lasts or self.sign_offset == offset else None
 
     def saved(self) -> list[float]:
-        return [self.busy_at, self.still_since, self.still_cpu]
+        return [self.busy_at, self.still_since, self.still_cpu, self.heavy_at, self.left_at]
 
 
 def _key(measure: Measure, reading: Reading | None) -> tuple[float, ...]:
@@ -157,14 +162,21 @@ def _wanting(measure: Measure, front: int) -> frozenset[tuple[int, int]]:
 
 def restored(saved: list[float], now: float, cpu: float) -> Track:
     """From what was known; whatever was computed since then, also a little, counts as computed just now: nobody saw when."""
-    busy_at, still_since, still_cpu = saved
+    busy_at, still_since, still_cpu, *later = saved
+    heavy_at, left_at = later or (busy_at, 0.0)
     spent = cpu - still_cpu
-    track = Track(
-        seen_at=now, looked_at=now, busy_at=busy_at, still_since=still_since, still_cpu=still_cpu, novel_at=now
-    )
     if spent < 0 or spent > _TICKS:
-        track.busy_at = now
-    return track
+        busy_at = heavy_at = now
+    return Track(
+        seen_at=now,
+        looked_at=now,
+        busy_at=busy_at,
+        still_since=still_since,
+        still_cpu=still_cpu,
+        heavy_at=heavy_at,
+        left_at=left_at,
+        novel_at=now,
+    )
 
 
 class Tracks:
@@ -183,7 +195,7 @@ class Tracks:
             elif born is not None and born <= now:
                 track = restored([born, born, 0.0], now, cpu)
             else:
-                track = Track(seen_at=now, looked_at=now, busy_at=now, still_since=now, still_cpu=cpu, novel_at=now)
+                track = restored([now, now, cpu], now, cpu)
             self.tracks[session] = track
         return track
 

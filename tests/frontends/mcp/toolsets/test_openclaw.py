@@ -38,7 +38,7 @@ def test_there_are_the_six_tools_with_the_inputs_of_the_reference(lit: Engine, p
         # runtime is an addition: an agent over ACP.
         "sessions_spawn": "task label agentId model runTimeoutSeconds cwd mode runtime cleanup",
         "sessions_kill": "sessionKey force",
-        "sessions_cleanup": "filter olderThan dryRun",
+        "sessions_cleanup": "filter olderThan force dryRun",
     }
     with outside(lit, "openclaw", protocol) as (client, _):
         tools = {tool["name"]: tool for tool in client.request("tools/list", {})["tools"]}

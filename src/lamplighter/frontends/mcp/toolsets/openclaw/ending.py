@@ -82,8 +82,10 @@ class SessionsCleanup(Request):
         default=None,
         ge=0,
         le=1e8,
-        description="only those without a sign of life for so many minutes; filter must hold too",
+        description="only those without input, new output or CPU for so many minutes, also if they sleep or wait for "
+        "something; filter must hold too",
     )
+    force: bool = Field(default=False, description="also active ones: working, waiting or not known to rest")
     dryRun: bool = Field(default=False, description="only say what would be ended; changes nothing")
 
 
@@ -124,7 +126,7 @@ async def sessions_cleanup(conversation: Conversation, request: SessionsCleanup)
     found = await entries(conversation)
     keys = {one.session.id: one.key for one in found}
     seconds = None if request.olderThan is None else request.olderThan * 60
-    plan = await _plan(conversation, living, seconds, keys)
+    plan = await _plan(conversation, request, living, seconds, keys)
     ended = [one for one in found if _is_over(conversation, one, over, keys, seconds)]
     if request.dryRun:
         rows = [_row(row, keys, "would_end") for row in plan["rows"]]
@@ -153,7 +155,11 @@ def _spelt(groups: list[list[str]]) -> str:
 
 
 async def _plan(
-    conversation: Conversation, selection: Selection | None, seconds: float | None, keys: dict[str, str]
+    conversation: Conversation,
+    request: SessionsCleanup,
+    selection: Selection | None,
+    seconds: float | None,
+    keys: dict[str, str],
 ) -> dict[str, Any]:
     if selection is None:
         return {"rows": [], "left_out": []}
@@ -161,6 +167,7 @@ async def _plan(
         "cleanup_sessions",
         selection=str(selection),
         older_than=None if seconds is None else f"{seconds:.3f}s",
+        force=request.force,
         known_as=keys,
         reason="sessions_cleanup",
         part="plan",
@@ -308,12 +315,12 @@ KILL = Tool(
 CLEANUP = Tool(
     "sessions_cleanup",
     "Clean up sessions",
-    "End all sessions of yours that match and are not active, each with every process that it started, and take ended "
-    "ones out of sessions_list. Acts at once; with dryRun it only says what it would do: look at that first. filter "
-    "and olderThan must both hold; without a filter: orphaned, finished and leftovers. Never touched: active, main, "
-    "system and protected sessions, those with people attached, your own and those above it. Others' sessions become "
-    "requests that the operator can approve (approval_needed), one result per session. Logs and records stay. For one "
-    "session, or an active one, use sessions_kill.",
+    "End all sessions of yours that match, each with every process that it started, and take ended ones out of "
+    "sessions_list. Active ones only with force, or when they are as quiet as olderThan asks. Acts at once; with dryRun "
+    "it only says what it would do: look at that first. filter and olderThan must both hold; without a filter: orphaned, "
+    "finished and leftovers. Never touched: main, system and protected sessions, those with people attached, your own "
+    "and those above it. Others' sessions become requests that the operator can approve (approval_needed), one result per "
+    "session. Logs and records stay. For one session use sessions_kill.",
     SessionsCleanup,
     SessionsCleanedUp,
     sessions_cleanup,
