@@ -8,7 +8,9 @@ import pytest
 
 from lamplighter.domain.leak import (
     Certainty,
+    Cleared,
     Fate,
+    Judgement,
     Leak,
     Leaked,
     LeakedFile,
@@ -28,10 +30,10 @@ SERVER = Signs(origins=(DEAD,), orphan="its parent is gone", mute=True, unheard=
 
 def certainty(signs: Signs) -> str:
     judged = judge(signs)
-    return judged.certainty.value if judged else ""
+    return judged.certainty.value if isinstance(judged, Judgement) else ""
 
 
-@pytest.mark.parametrize("signs", [JOB, SERVER, replace(JOB, shell=True), replace(SERVER, origins=())])
+@pytest.mark.parametrize("signs", [JOB, SERVER, replace(JOB, shell=True), replace(SERVER, quiet=True)])
 def test_certain(signs: Signs) -> None:
     assert certainty(signs) == "certain"
 
@@ -43,6 +45,7 @@ def test_certain(signs: Signs) -> None:
         {"serves": True},
         {"logged": True},
         {"held": True},
+        {"writes": "/x/out"},
         {"origins": (UNSURE,)},
         {"origins": (DEAD, UNSURE)},
         {"origins": (DEAD, ALIVE)},
@@ -60,14 +63,51 @@ def test_one_doubt_makes_a_job_likely(doubt: dict[str, object]) -> None:
         replace(JOB, orphan="", unheard=False),
         replace(JOB, origins=()),
         replace(SERVER, origins=(), orphan=""),
-        replace(SERVER, origins=(), mute=False),
+        replace(SERVER, origins=(), mute=False, held=True),
+        replace(SERVER, origins=(), unheard=False, heard=True),
+        replace(SERVER, origins=(), mute=False, serves=True),
         replace(SERVER, origins=(), mcp=False),
         replace(JOB, agent="claude"),
         replace(JOB, agent="codex", daemon=True, busy=True),
     ],
 )
 def test_not_listed(signs: Signs) -> None:
-    assert judge(signs) is None
+    judged = judge(signs)
+    assert isinstance(judged, Cleared)
+    assert judged.why
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"writes": "/x/out"},
+        {"serves": True},
+        {"mute": False, "unheard": False, "quiet": True},
+        {"unheard": False},
+    ],
+)
+def test_a_name_alone_makes_nothing_certain(more: dict[str, object]) -> None:
+    """Called an MCP server, its starter gone, and dead or quiet in whatever way: likely, with what it lacks said."""
+    judged = judge(replace(SERVER, origins=(), **more))  # pyright: ignore[reportArgumentType]
+    assert isinstance(judged, Judgement)
+    assert (judged.kind, judged.certainty) == (Leftover.MCP_SERVER, Certainty.LIKELY)
+    assert judged.why[-1] == "but only its name says whose it was"
+
+
+def test_a_server_of_a_dead_agent_that_writes_is_likely() -> None:
+    judged = judge(replace(SERVER, writes="/x/out"))
+    assert isinstance(judged, Judgement)
+    assert judged.certainty is Certainty.LIKELY
+    assert judged.why[-1] == "but it has just written to /x/out"
+    assert certainty(replace(SERVER, agent="claude", origins=())) == "certain"
+    assert certainty(replace(SERVER, agent="claude", origins=(), writes="/x/out")) == "likely"
+
+
+def test_nobody_reads_what_goes_to_nowhere() -> None:
+    judged = judge(replace(JOB, unheard=False, quiet=True))
+    assert isinstance(judged, Judgement)
+    assert judged.why[-1] == "but its output goes to /dev/null: it may be meant to go on"
 
 
 def test_an_mcp_server_may_wait_for_clients_too() -> None:
@@ -78,7 +118,7 @@ def test_an_mcp_server_may_wait_for_clients_too() -> None:
 
 def test_a_daemon_that_nobody_uses() -> None:
     judged = judge(replace(JOB, origins=(), agent="codex", daemon=True))
-    assert judged is not None
+    assert isinstance(judged, Judgement)
     assert (judged.kind, judged.certainty, judged.agent) == (Leftover.DAEMON, Certainty.CERTAIN, "codex")
 
 

@@ -39,6 +39,28 @@ subprocess.run(starter, stdin=read, stdout=subprocess.DEVNULL, start_new_session
 print("ready", flush=True)
 time.sleep(300)
 """
+AT_A_TERMINAL = """
+import os, pty, sys, time
+shell, terminal = pty.fork()
+if shell == 0:
+    import subprocess
+    leave = 'exec 3<&0; (exec -a "$0" sleep 300 <&3 3<&- &)'
+    ends = [os.pipe(), os.pipe()]
+    lost, told = ends[0][0], ends[1][1]
+    for name, said, wrong in (("deaf", told, told), ("complaining", told, 2), ("at-it", 1, told)):
+        subprocess.run(["bash", "-c", leave, f"{name}-mcp-server {sys.argv[1]}"], stdin=lost, stdout=said, stderr=wrong)
+    for pair in ends:
+        for end in pair:
+            os.close(end)
+    print("ready", flush=True)
+    time.sleep(300)
+said = b""
+while b"ready" not in said:
+    said += os.read(terminal, 100)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+"""For Python: a terminal that stays open, in which an agent was that is gone."""
 
 
 def claude(number: int = 1, **more: str) -> dict[str, str]:
@@ -105,6 +127,29 @@ def test_what_a_killed_agent_left_is_found_with_the_reasons(watcher: Engine, mar
         assert f"{player.pid}.json" in certain["files"][0]["path"]
         assert all(each["memory"] > 0 for each in certain["processes"])
         assert [each["start"] for each in certain["processes"]] == [proc.start_of(pid) for pid in kinds]
+
+
+def test_what_was_left_at_a_terminal_that_stays_open(watcher: Engine, mark: str) -> None:
+    """What reads from it or prints to it is a person's. What was spoken to over a pipe is not, even if it may complain there."""
+    given = {"PATH": os.environ["PATH"], **claude(31, CLAUDE_PID="4194303")}
+    words = [sys.executable, "-c", AT_A_TERMINAL, mark]
+    with subprocess.Popen(words, env=given, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as terminal:
+        assert terminal.stdout is not None
+        assert terminal.stdout.readline() == b"ready\n"
+        names = ("deaf", "complaining", "at-it")
+        assert wait_until(lambda: len(_called(mark, names)) == len(names))
+        pids = _called(mark, names)
+        assert all(stat.terminal for pid in pids.values() if (stat := proc.read_stat(pid)))
+        assert certainties(watcher, pids) == {"deaf": "certain", "complaining": "certain", "at-it": ""}
+        asked = watcher.call("scan_host", pid=pids["at-it"])["asked"]
+        assert (asked["leak"], asked["why"]) == (None, ["it is at a terminal"])
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _called(mark: str, names: tuple[str, ...]) -> dict[str, int]:
+    started = {one.cmdline[0].partition("-mcp-server")[0]: one.pid for one in marked(mark)}
+    return {name: started[name] for name in names if name in started}
 
 
 def test_it_is_the_same_leak_from_scan_to_scan(watcher: Engine, mark: str, tmp_path: Path) -> None:
@@ -246,7 +291,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
         enter = stack.enter_context
         pids: dict[str, int] = {}
         plain = {
-            "dev server": server("node", mark, output=str(tmp_path / "dev.log")),
+            "dev server": server("next-server", mark, output=str(tmp_path / "dev.log")),
             "nohup job": sleeper("nohup-job", mark, output=str(tmp_path / "nohup.out"), alone=False),
             "docker proxy": server("docker-proxy", mark),
             "cron job": sleeper("cron", mark, output="null"),
@@ -254,6 +299,9 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
             "tool of a project called mcp": sleeper("/src/mcp-server/node_modules/.bin/eslint_d", mark, input="pipe"),
             "program of a project called mcp": sleeper("/src/mcp/.venv/bin/pylsp", mark, input="pipe"),
             "called like an agent": _script(tmp_path / "gemini.py", mark),
+            "bench of servers": _bench(tmp_path / "mcp_server_bench.py", mark),
+            "server told nothing": sleeper("mcp-server-told-nothing", mark, output="null"),
+            "server with clients": server("mcp-gateway", mark, output="null"),
         }
         inherited = claude(5, CLAUDE_PID="{pid}")
         place = tmp_path / ".X11-unix" / "X7"
@@ -276,6 +324,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
             player = enter(playing(name, tmp_path / name, things.values()))
             pids.update(zip(things, player.pids, strict=True))
             assert wait_until(lambda: all(_serves(pids[name]) for name in pids.keys() & SERVERS))
+            assert wait_until((tmp_path / "mcp_server_bench.py.out").exists)
             if name == "claude":
                 enter(desktop.accept()[0])
                 assert wait_until(lambda: any(one.cmdline[0].startswith("in-a-terminal") for one in marked(mark)))
@@ -291,7 +340,7 @@ def alike(watcher: Engine, mark: str, tmp_path: Path) -> Iterator[dict[str, int]
 
 
 def _serves(pid: int) -> bool:
-    return Ends().serves(pid)
+    return Ends().serves(pid) and inspect(pid) is not None
 
 
 def _window(place: Path, mark: str, marks: dict[str, str]) -> Thing:
@@ -304,6 +353,15 @@ def _script(place: Path, mark: str) -> Thing:
     """A person's own, which talks to something of that name."""
     place.write_text("import time; time.sleep(300)")
     return Thing(["python3", str(place), mark], program=sys.executable, input="pipe")
+
+
+def _bench(place: Path, mark: str) -> Thing:
+    """A person's own, at work: it writes down what it measures."""
+    place.write_text(
+        "import sys, time\nout = open(sys.argv[1] + '.out', 'w')\n"
+        "while True: print('measured', file=out, flush=True); time.sleep(0.2)\n"
+    )
+    return Thing(["python3", str(place), str(place), mark], program=sys.executable, input="pipe")
 
 
 def _logging(place: Path, mark: str, marks: dict[str, str]) -> Thing:
@@ -353,12 +411,14 @@ def _somebody_elses(mark: str) -> int:
     return next(one.pid for one in marked(mark) if one.cmdline[0].startswith("others-mcp"))
 
 
-SERVERS = {"dev server", "docker proxy", "server of a dead agent", "editor's server"}
+SERVERS = {"dev server", "server with clients", "docker proxy", "server of a dead agent", "editor's server"}
 LIKELY = {
     "language server",
     "tool of a project called mcp",
     "program of a project called mcp",
     "called like an agent",
+    "bench of servers",
+    "server told nothing",
     "log on standard error",
     "server of a dead agent",
     "setsid on purpose",
@@ -377,6 +437,40 @@ def test_what_only_looks_alike_is_never_certain(watcher: Engine, alike: dict[str
     listed = {leak["id"] for leak in found(watcher, set(alike.values()))}
     assert listed
     assert not rows & listed
+
+
+WHY = {
+    "bench of servers": "but it has just written to ",
+    "server told nothing": "but its output goes to /dev/null: it may be meant to go on",
+    "quiet on purpose": "but its output goes to /dev/null: it may be meant to go on",
+    "setsid on purpose": "but what it complains of goes to a file that a person may read",
+    "fed": "but somebody holds its input",
+    "dev server": "it carries no agent's mark, and waits for clients",
+    "server with clients": "it carries no agent's mark, and waits for clients",
+    "cron job": "nothing says that it came from an agent: it carries no mark, and is not called an MCP server",
+    "window": "it has a window",
+    "terminal": "is at a terminal",
+    "of a living client": "nothing proves that whoever started it is gone",
+    "in tmux": "which is not listed: it is a terminal multiplexer",
+    "tmux": "it is a terminal multiplexer",
+    "another user's": "it is not wholly yours: another user's, the kernel's, or in a container",
+}
+
+
+def test_one_that_is_asked_about_is_told_why_it_is_listed_or_is_not(watcher: Engine, alike: dict[str, int]) -> None:
+    for name in WHY.keys() & alike.keys():
+        asked = watcher.call("scan_host", pid=alike[name])["asked"]
+        assert (asked["certainty"] or "") == ("likely" if name in LIKELY else ""), (name, asked)
+        assert bool(asked["leak"]) == (name in LIKELY)
+        assert any(WHY[name] in why for why in asked["why"]), (name, asked)
+    with pytest.raises(LampError) as caught:
+        watcher.call("scan_host", pid=4194303)
+    assert caught.value.code is Code.NOT_FOUND
+    said = watcher.cli("scan", str(alike["cron job"])).stdout.splitlines()
+    assert said[0].endswith("is not listed")
+    assert said[1].strip() == f"because {WHY['cron job']}"
+    said = watcher.cli("scan", str(alike["bench of servers"])).stdout
+    assert said.startswith(f"likely process {alike['bench of servers']}")
 
 
 # -- ending

@@ -1,8 +1,8 @@
 """What others left behind: what a process that is no session's looks like, and what makes it a leak for certain.
 
-Knows no /proc: signs come in, a judgement with its reasons goes out. The rule for `certain`: the agent that it came from is
-proven dead, whoever started it is gone, nobody holds the other end of what it speaks through, and it serves nobody. Whatever
-might be a person's is `likely` at most.
+Knows no /proc: signs come in, a judgement with its reasons goes out, or why there is none. The rule for `certain`: the agent
+that it came from is proven dead, whoever started it is gone, nobody holds the other end of what it speaks through, it serves
+nobody and writes no file. Whatever might be a person's is `likely` at most, and so is what is only called like a leak.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class Signs:
     """One process whose starter seems to be gone, with all below it.
 
     `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its
-    input is closed; `held`: somebody may type into it; `unheard`: nobody can hear it; `cut_off`: nor what it
-    complains of, all by pipes; `logged`: that goes to a file of its own. `mcp` and `shell` are the shapes of its
-    command line; `serves` says that it waits for clients. `agent` is set for an agent itself, `alike` for a script that
-    is only called like one, `busy` for a daemon that is in use.
+    input is closed; `held`: somebody may type into it; `unheard`: nobody can hear it; `quiet`: what it prints goes to
+    /dev/null; `heard`: somebody reads it; `cut_off`: nor what it complains of, all by pipes; `logged`: that goes to a
+    file of its own. `writes` is a file that it, or a process below it, has written to lately. `mcp` and `shell` are the
+    shapes of its command line; `serves` says that it waits for clients. `agent` is set for an agent itself, `alike` for
+    a script that is only called like one, `busy` for a daemon that is in use.
     """
 
     origins: tuple[Origin, ...]
@@ -66,8 +67,11 @@ class Signs:
     mute: bool
     unheard: bool
     held: bool = False
+    quiet: bool = False
+    heard: bool = False
     cut_off: bool = False
     logged: bool = False
+    writes: str = ""
     mcp: bool = False
     shell: bool = False
     agent: str = ""
@@ -86,86 +90,119 @@ class Judgement:
     session: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What is not to be listed, and why."""
+
+    why: str
+
+
 _MUTE = "nobody holds the other end of its input"
 _UNHEARD = "nobody can read what it prints"
+_STARTER = "nothing proves that whoever started it is gone"
 
 
-def judge(signs: Signs) -> Judgement | None:
-    """What a process is, how sure that is, and why; None for what is not to be listed."""
+def judge(signs: Signs) -> Judgement | Cleared:
+    """What a process is, how sure that is, and why; or why it is not to be listed."""
     if signs.agent:
         return _of_an_agent(signs)
-    dead = [origin for origin in signs.origins if origin.fate is Fate.DEAD]
-    alive = any(origin.fate is Fate.ALIVE for origin in signs.origins)
     if not signs.origins:
         return _unmarked(signs)
+    dead = [origin for origin in signs.origins if origin.fate is Fate.DEAD]
+    alive = any(origin.fate is Fate.ALIVE for origin in signs.origins)
     if not dead and alive:
-        return None
+        return Cleared(f"it came from {signs.origins[0].agent}, which is alive")
     origin = dead[0] if dead else signs.origins[0]
-    silent = signs.mute or signs.unheard
-    if not silent and not (signs.orphan and (dead or origin.session)):
-        return None  # whoever it hangs below may have started it, or an agent that lives
-    if not dead and signs.mcp and (alone := _unmarked(signs)) is not None:
+    if not (signs.mute or signs.unheard) and not (signs.orphan and (dead or origin.session)):
+        return Cleared(
+            _STARTER if not signs.orphan else f"it came from {origin.agent}, and nothing proves that this is gone"
+        )
+    if not dead and signs.mcp and isinstance(alone := _unmarked(signs), Judgement):
         return replace(alone, agent=origin.agent, session=origin.session)
     kind = _kind(signs)
-    sure = bool(dead) and not alive and all(each.fate is Fate.DEAD for each in signs.origins) and bool(signs.orphan)
-    why = [origin.why, *([signs.orphan] if signs.orphan else []), *_speech(signs)]
+    doubts = _doubts(signs, kind, alive=alive)
+    sure = all(each.fate is Fate.DEAD for each in signs.origins) and bool(signs.orphan) and not doubts
     sure = sure and not signs.held and (signs.mute if kind is Leftover.MCP_SERVER else signs.unheard)
-    if signs.serves and kind is not Leftover.MCP_SERVER:
-        sure = False
-        why.append("but it waits for clients: somebody may use it")
-    elif signs.logged and kind is not Leftover.MCP_SERVER:
-        sure = False  # what a program has to tell it mostly writes there
-        why.append("but what it complains of goes to a file that a person may read")
-    elif not silent:
-        why.append("but its output goes where a person may read it")
-    if alive:
-        why.append("but another agent above it is alive")
-    certainty = Certainty.CERTAIN if sure else Certainty.LIKELY
-    return Judgement(kind, certainty, tuple(why), origin.agent, origin.session)
+    why = (origin.why, *([signs.orphan] if signs.orphan else []), *_speech(signs), *doubts)
+    return Judgement(kind, Certainty.CERTAIN if sure else Certainty.LIKELY, why, origin.agent, origin.session)
 
 
 def _kind(signs: Signs) -> Leftover:
     if signs.shell:
         return Leftover.TOOL_SHELL
     # A tool has no input to speak of; a server was spoken to.
-    return Leftover.MCP_SERVER if signs.mute and (signs.mcp or signs.unheard) and not signs.serves else _by_name(signs)
+    spoken_to = signs.mute and (signs.mcp or (signs.unheard and not signs.serves))
+    called_so = signs.mcp and signs.quiet and not signs.held
+    return Leftover.MCP_SERVER if spoken_to or called_so else Leftover.JOB
 
 
-def _by_name(signs: Signs) -> Leftover:
-    return Leftover.MCP_SERVER if signs.mcp and signs.mute else Leftover.JOB
+def _doubts(signs: Signs, kind: Leftover, *, alive: bool) -> list[str]:
+    """What speaks for its being meant to go on."""
+    found: list[str] = []
+    server = kind is Leftover.MCP_SERVER
+    if signs.serves and not (server and signs.mute):
+        found.append("but it waits for clients: somebody may use it")
+    elif signs.logged and not server:
+        found.append("but what it complains of goes to a file that a person may read")  # most programs' logs do
+    elif signs.quiet and not (signs.mute or signs.unheard):
+        found.append("but its output goes to /dev/null: it may be meant to go on")
+    elif not (signs.mute or signs.unheard):
+        found.append("but its output goes where a person may read it")
+    if signs.held:
+        found.append("but somebody holds its input")
+    if signs.writes:
+        found.append(f"but it has just written to {signs.writes}")
+    if alive:
+        found.append("but another agent above it is alive")
+    return found
 
 
 def _speech(signs: Signs) -> list[str]:
     return [*([_MUTE] if signs.mute else []), *([_UNHEARD] if signs.unheard else [])]
 
 
-def _unmarked(signs: Signs) -> Judgement | None:
-    """Some agents give their servers an empty environment. What is called an MCP server and has lost all that it spoke through
-    is one whose client is gone, whichever that was. What is not called so may be an agent's, or an editor's."""
-    if not (signs.mute and signs.unheard and signs.orphan):
-        return None
-    if not signs.mcp:
-        why = (signs.orphan, *_speech(signs), "but nothing says whose it was")
-        return Judgement(Leftover.SERVER, Certainty.LIKELY, why) if signs.cut_off and not signs.serves else None
-    why = [signs.orphan, *_speech(signs), "its command says that it is an MCP server"]
-    if signs.serves:
-        return Judgement(Leftover.MCP_SERVER, Certainty.LIKELY, (*why, "but it waits for clients: somebody may use it"))
-    return Judgement(Leftover.MCP_SERVER, Certainty.CERTAIN, tuple(why))
+def _unmarked(signs: Signs) -> Judgement | Cleared:
+    """Some agents give their servers an empty environment. What is called an MCP server, and was left by whoever started it, is
+    likely to be one of those; what is not called so, and has lost all that it spoke through, may be an agent's or an editor's."""
+    if not signs.orphan:
+        return Cleared(_STARTER)
+    if signs.held or signs.heard:
+        return Cleared(
+            f"it carries no agent's mark, and somebody {'holds its input' if signs.held else 'reads what it prints'}"
+        )
+    if signs.serves and not (signs.mcp and signs.mute):
+        return Cleared("it carries no agent's mark, and waits for clients")
+    if signs.mcp:
+        why = (signs.orphan, *_speech(signs), "its command says that it is an MCP server")
+        return Judgement(Leftover.MCP_SERVER, Certainty.LIKELY, (*why, *_alone(signs)))
+    if not (signs.mute and signs.unheard and signs.cut_off):
+        return Cleared("nothing says that it came from an agent: it carries no mark, and is not called an MCP server")
+    why = (signs.orphan, *_speech(signs), "but nothing says whose it was")
+    return Judgement(Leftover.SERVER, Certainty.LIKELY, why)
 
 
-def _of_an_agent(signs: Signs) -> Judgement | None:
+def _alone(signs: Signs) -> list[str]:
+    """Why a name is not enough."""
+    return [*_doubts(signs, Leftover.MCP_SERVER, alive=False), "but only its name says whose it was"]
+
+
+def _of_an_agent(signs: Signs) -> Judgement | Cleared:
     """An agent that finished and never exited: nobody can speak to it or hear it. One that works on without us is no leak."""
+    if not signs.orphan:
+        return Cleared(_STARTER)
     if signs.daemon:
-        if signs.busy or not signs.orphan:
-            return None
+        if signs.busy:
+            return Cleared(f"it is a daemon of {signs.agent} that is in use")
         why = (signs.orphan, f"no {signs.agent} runs that could use it, and nobody is connected to it")
         return Judgement(Leftover.DAEMON, Certainty.CERTAIN, why, signs.agent)
-    if not signs.orphan or not signs.mute:
-        return None
+    if not signs.mute:
+        return Cleared(f"it is a living {signs.agent}")
     why = (signs.orphan, *_speech(signs))
     if signs.alike:
         return Judgement(Leftover.AGENT, Certainty.LIKELY, (*why, "but its script is only called like it"), signs.agent)
-    certainty = Certainty.CERTAIN if signs.unheard and not signs.serves else Certainty.LIKELY
+    if signs.writes:
+        why = (*why, f"but it has just written to {signs.writes}")
+    certainty = Certainty.CERTAIN if signs.unheard and not signs.serves and not signs.writes else Certainty.LIKELY
     return Judgement(Leftover.AGENT, certainty, why, signs.agent)
 
 

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.drivers.tmux_server import Pane
-from lamplighter.lifecycle.scan.scanning import Survey, Unmanaged
+from lamplighter.errors import Code, MissingError
+from lamplighter.lifecycle.scan.scanning import Asked, Survey, Unmanaged
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Nothing, Result, operation
+from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import moment
 
 
@@ -74,7 +75,22 @@ class ScanSums(Result):
     agents: int = Field(description="agents alive that nobody manages")
 
 
+class AskedView(Result):
+    """The process that was asked about."""
+
+    pid: int
+    command: str
+    leak: str | None = Field(description="the id of the leak that it is of; null when it is not listed as one")
+    certainty: str | None = Field(description="certain, or likely; null when it is not listed")
+    why: list[str] = Field(description="why it is listed, or why it is not")
+
+
+class ScanRequest(Request):
+    pid: int | None = Field(default=None, ge=1, description="a process: say also why it is listed, or why it is not")
+
+
 class Scan(Result):
+    asked: AskedView | None = Field(description="the process that was asked about; null when none was")
     leaks: list[LeakView] = Field(description="certain ones first, then by memory")
     agents: list[UnmanagedView]
     sums: ScanSums
@@ -82,20 +98,26 @@ class Scan(Result):
     seconds: float = Field(description="how long the look took")
 
 
-@operation(command="scan", group="sessions")
-async def scan_host(call: Call, _: Nothing) -> Scan:
+@operation(command="scan", group="sessions", positional=("pid",))
+async def scan_host(call: Call, request: ScanRequest) -> Scan:
     """Look at the whole machine, once: what agents that are gone left behind, and which agents nobody manages.
 
     Of this user's processes: MCP servers, tool shells, background jobs and agent daemons whose agent is gone, agents that
     finished and never exited, entries and sockets of dead processes; each with why it is believed to be one, how old it is and
     what it holds, by dead session. Certain: the agent is proven dead, whoever started the process is gone, and nobody can speak
     to it or hear it. Likely: it may be meant to go on. Nothing is changed, and nothing need ever have been started with us.
-    cleanup with leaks ends them; adopt takes a living one under management.
+    cleanup with leaks ends them; adopt takes a living one under management. With a pid it also says why that process is
+    listed, or why it is not.
     """
     began = time.monotonic()
-    found = await call.app.leaks.look()
+    found = await call.app.leaks.look(request.pid)
+    if request.pid is not None and found.asked is None:
+        raise MissingError(
+            Code.NOT_FOUND, f"there is no process {request.pid}", "lamp scan without a pid lists what was left behind"
+        )
     panes = await _panes(call) if found.agents else {}
     return Scan(
+        asked=_asked(found.asked) if found.asked else None,
         leaks=[_leak(leak) for leak in found.leaks],
         agents=[_unmanaged(agent, panes) for agent in found.agents],
         sums=_sums(found),
@@ -122,6 +144,16 @@ def _sums(found: Survey) -> ScanSums:
         likely=len(processes) - certain,
         files=sum(len(leak.files) for leak in found.leaks),
         agents=len(found.agents),
+    )
+
+
+def _asked(asked: Asked) -> AskedView:
+    return AskedView(
+        pid=asked.pid,
+        command=asked.command,
+        leak=asked.leak or None,
+        certainty=asked.certainty.value if asked.certainty else None,
+        why=list(asked.why),
     )
 
 

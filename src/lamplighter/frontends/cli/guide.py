@@ -58,7 +58,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp cleanup --leaks",
         "lamp cleanup --leaks leak-1f3a9c02",
     ),
-    "scan": ("lamp scan", "lamp scan --json"),
+    "scan": ("lamp scan", "lamp scan 4711", "lamp scan --json"),
     "approve": (
         "lamp approve",
         "lamp approve ap-4k9d",

@@ -7,6 +7,7 @@ what was handed to another parent has another session than that parent, or leads
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,8 +28,11 @@ MULTIPLEXERS = frozenset(
 )
 # Node calls its main thread so, and ps shows that.
 _INTERPRETERS = frozenset((b"node", b"nodejs", b"bun", b"deno", b"MainThread", b"node-MainThread"))
+_MCP = re.compile(r"(?i)(?<![a-z])mcp(?![a-z])|model-?context-?protocol")
+# Where programs are installed: what is above says which project they are of, not what they are.
+_INSTALLED = re.compile(r"[^\s=]*/(?:node_modules|site-packages|bin)/")
 _LONGEST_NAME = 15
-_KERNEL = 2
+KERNEL = 2
 _ENVIRONMENT = 1 << 17
 
 
@@ -134,17 +138,22 @@ class Census:
                 found[top.pid] = Marked(top, self._marks(top.pid))
         return [each for each in found.values() if is_mine(each.stat.pid)]
 
+    def marks_of(self, stat: proc.Stat) -> Marked | None:
+        """A process with its marks, wherever it hangs; None without any."""
+        marks = self._marks(stat.pid)
+        return Marked(stat, marks) if marks else None
+
     def unmarked(self) -> list[proc.Stat]:
-        """What was left to another parent, carries no mark, and was spoken to by its starter."""
+        """What was left to another parent, carries no mark, and was spoken to by its starter or is called an MCP server."""
         return [
             stat
             for stat in self.processes.values()
             if stat.state not in "ZX"
             and stat.pid not in self.agents
             and stat.pid not in self._read_marks
-            and stat.parent != _KERNEL
+            and stat.parent != KERNEL
             and self.orphan(stat)
-            and _is_spoken_to(stat.pid)
+            and _may_be_a_server(stat.pid)
             and is_mine(stat.pid)
             and not self.is_ours(stat)
             and not self.is_in_a_session(stat)
@@ -152,7 +161,7 @@ class Census:
 
     def _could_be_left(self, stat: proc.Stat) -> bool:
         parent = self.processes.get(stat.parent)
-        if stat.parent == _KERNEL or stat.pid in (1, _KERNEL):
+        if stat.parent == KERNEL or stat.pid in (1, KERNEL):
             return False
         if stat.parent == 1 or parent is None or parent.state in "ZX" or stat.session == stat.pid:
             return True
@@ -250,12 +259,20 @@ def words_of(pid: int) -> list[str]:
         os.close(descriptor)
 
 
-def _is_spoken_to(pid: int) -> bool:
-    """Whether its input is a pipe or a socket: one system call, where a command line takes three."""
+def _may_be_a_server(pid: int) -> bool:
+    """Whether its input is a pipe or a socket: one system call, where a command line takes three. Or it has none, and is called
+    like a server."""
     try:
-        return os.readlink(f"/proc/{pid}/fd/0").startswith(("pipe:", "socket:"))
+        input = os.readlink(f"/proc/{pid}/fd/0")
+    except FileNotFoundError:
+        input = os.devnull
     except OSError:
         return False
+    return input.startswith(("pipe:", "socket:")) or (input == os.devnull and is_called_mcp(" ".join(words_of(pid))))
+
+
+def is_called_mcp(command: str) -> bool:
+    return bool(_MCP.search(_INSTALLED.sub("", command)))
 
 
 def _environment(pid: int) -> bytes:

@@ -11,6 +11,8 @@ import re
 import select
 import stat
 import struct
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
@@ -18,6 +20,7 @@ from functools import cached_property
 from lamplighter.holder import unix_sockets
 
 _LISTENING = "0A"
+_COMPLAINTS = 2
 # A program with a line to one of these has a window, or serves those that have.
 _DESKTOP = re.compile(rb"/\.X11-unix/|/wayland-\d|/ICE-unix/|/pulse/native$|/pipewire-\d")
 
@@ -81,6 +84,25 @@ class Ends:
             return End.NOTHING
         return End.FILE if _is_regular(path) else End.OPEN
 
+    def is_at_a_terminal(self, pid: int) -> bool:
+        """Whether it reads from or prints to a terminal that lives. What was spoken to over a pipe only complains there."""
+        mute = self.of(pid, 0)[0] is End.DEAD
+        return any(
+            self.of(pid, number)[0] is End.TERMINAL
+            for number in _descriptors(pid)
+            if not (mute and number == _COMPLAINTS)
+        )
+
+    def written(self, pid: int, within: float) -> Iterator[str]:
+        """Files that it holds open for writing and that were written to in the last so many seconds."""
+        for number in _descriptors(pid):
+            end, path = self.of(pid, number)
+            descriptor = f"/proc/{pid}/fd/{number}"
+            if end is End.FILE and not path.endswith(" (deleted)") and _access(descriptor) in (os.O_WRONLY, os.O_RDWR):
+                with suppress(OSError):
+                    if time.time() - os.stat(descriptor).st_mtime < within:
+                        yield path
+
     def serves(self, pid: int) -> bool:
         """Whether it waits for clients; also when it is in a network of its own, where nobody here can tell."""
         return _network(pid) != _network("self") or any(
@@ -103,6 +125,23 @@ class Ends:
         return any(each.name in mine and not each.listens and each.peer for each in self.sockets.values())
 
 
+def _descriptors(pid: int) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return [0, 1, 2]
+
+
+def _access(path: str) -> int | None:
+    """How a descriptor was opened: O_RDONLY, O_WRONLY or O_RDWR; None where that cannot be told."""
+    _, _, pid, _, number = path.split("/")
+    try:
+        with open(f"/proc/{pid}/fdinfo/{number}") as file:
+            return next(int(line.split()[1], 8) & os.O_ACCMODE for line in file if line.startswith("flags:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
 def _is_regular(path: str) -> bool:
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
@@ -123,14 +162,12 @@ def _inode(link: str) -> int:
 
 def _is_abandoned(path: str) -> bool:
     """Whether a pipe's other end is closed everywhere. It is opened once more, in the same direction, and asked."""
+    access = _access(path)
+    if access is None or access == os.O_RDWR:
+        return False  # it holds both ends itself
     try:
-        with open(f"/proc/{path.split('/')[2]}/fdinfo/{path.rpartition('/')[2]}") as file:
-            flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
-        writes = flags & os.O_ACCMODE == os.O_WRONLY
-        if flags & os.O_ACCMODE == os.O_RDWR:
-            return False  # it holds both ends itself
-        descriptor = os.open(path, (os.O_WRONLY if writes else os.O_RDONLY) | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, StopIteration, ValueError):
+        descriptor = os.open(path, access | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
         return False
     try:
         poll = select.poll()

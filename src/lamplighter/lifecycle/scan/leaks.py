@@ -36,8 +36,9 @@ class Leaks:
         self.keeping = keeping
         self.traced = traced
 
-    async def look(self) -> Survey:
-        return await asyncio.to_thread(survey, self.ours(), os.path.expanduser("~"))
+    async def look(self, pid: int | None = None) -> Survey:
+        """With a pid also why that process is listed, or is not."""
+        return await asyncio.to_thread(survey, self.ours(), os.path.expanduser("~"), pid)
 
     async def stranger(self, identifier: str) -> Stranger | None:
         """The living processes of a leak as one, for whoever takes them under management; None when there is no such leak now."""

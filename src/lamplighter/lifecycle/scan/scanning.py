@@ -7,7 +7,6 @@ The rules are `domain.leak`'s.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from lamplighter.agents.journal import number
 from lamplighter.agents.traces import OnRecord, Traces, traces_of
 from lamplighter.domain.leak import (
     Certainty,
+    Cleared,
     Fate,
     Judgement,
     Leak,
@@ -28,12 +28,19 @@ from lamplighter.domain.leak import (
     name_leak,
 )
 from lamplighter.holder import proc
-from lamplighter.lifecycle.scan.census import MULTIPLEXERS, Census, Key, Marked, words_of
+from lamplighter.lifecycle.scan.census import (
+    KERNEL,
+    MULTIPLEXERS,
+    Census,
+    Key,
+    Marked,
+    is_called_mcp,
+    is_mine,
+    words_of,
+)
 from lamplighter.lifecycle.scan.ends import End, Ends
 
-MCP = re.compile(r"(?i)(?<![a-z])mcp(?![a-z])|model-?context-?protocol")
-# Where programs are installed: what is above says which project they are of, not what they are.
-_INSTALLED = re.compile(r"[^\s=]*/(?:node_modules|site-packages|bin)/")
+_LATELY_SECONDS = 600.0
 _MOST_WEIGHED = 200
 _SOCKET, _RECORD = "socket that nobody listens at", "entry of a process that is gone"
 
@@ -62,10 +69,23 @@ class Survey:
     leaks: list[Leak]
     agents: list[Unmanaged]
     seen: int
+    asked: Asked | None = None
 
 
-def survey(ours: set[Key], home: str) -> Survey:
-    return Scan(ours, home).survey()
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One process that somebody asked about: the leak that it is of, if any, and why it is one or is not listed."""
+
+    pid: int
+    command: str
+    leak: str
+    certainty: Certainty | None
+    why: tuple[str, ...]
+
+
+def survey(ours: set[Key], home: str, pid: int | None = None) -> Survey:
+    """With a pid also why that process is listed, or is not; nothing about it when there is none."""
+    return Scan(ours, home).survey(pid)
 
 
 class Scan:
@@ -74,15 +94,57 @@ class Scan:
         self.ends = Ends()
         self._entries: dict[str, list[OnRecord]] = {}
         self._split: list[proc.Stat] = []
+        self._cleared: dict[int, str] = {}
 
-    def survey(self) -> Survey:
+    def survey(self, pid: int | None) -> Survey:
         self.census.take()
         marked = self.census.marked()
         self._entries = self.census.registry()
         found = [*self._of_marked(marked), *self._of_agents(), *self._of_daemons(), *self._unmarked()]
         leaks = self._grouped(found)
         leaked = {each.key for leak in leaks for each in leak.processes}
-        return Survey(leaks, list(self._unmanaged(leaked)), len(self.census.processes))
+        agents = list(self._unmanaged(leaked))
+        stat = None if pid is None else self.census.processes.get(pid)
+        asked = None if stat is None else self._asked(stat, leaks, agents)
+        return Survey(leaks, agents, len(self.census.processes), asked)
+
+    # -- one that somebody asks about
+
+    def _asked(self, stat: proc.Stat, leaks: list[Leak], agents: list[Unmanaged]) -> Asked:
+        for leak in leaks:
+            found = next((each for each in leak.processes if each.key == stat.key), None)
+            if found is not None:
+                why = found.why or (f"it is below a process that was left: {leak.processes[0].pid}", *leak.why)
+                return Asked(stat.pid, found.command, leak.id, leak.certainty, why)
+        why = self._why_not(stat, {each.pid for each in agents})
+        return Asked(stat.pid, proc.command_of(stat.pid), "", None, (why,))
+
+    def _why_not(self, stat: proc.Stat, unmanaged: set[int]) -> str:
+        """The first of the reasons, in the order in which a scan goes by them."""
+        census = self.census
+        if stat.state in "ZX":
+            return "it has ended, and waits for its parent to take note"
+        if stat.parent == KERNEL or not is_mine(stat.pid):
+            return "it is not wholly yours: another user's, the kernel's, or in a container"
+        if census.is_ours(stat) or census.is_in_a_session(stat):
+            return "it is Lamplighter's own, or in a session of Lamplighter: lamp tree"
+        if stat.pid in unmanaged:
+            return (
+                f"it is a living {census.agents[stat.pid][1].name} that nobody manages, and listed as that: lamp adopt"
+            )
+        if stat.pid in self._cleared:
+            return self._cleared[stat.pid]
+        for above in census.above(stat):
+            if above.pid in census.agents:
+                return f"it hangs below a living {census.agents[above.pid][1].name}, process {above.pid}"
+            if above.pid in self._cleared:
+                return f"it hangs below process {above.pid}, which is not listed: {self._cleared[above.pid]}"
+        marks = census.marks_of(stat)
+        if marks is not None and (origins := tuple(self._origins(marks))):
+            last = judge(self._signs(stat, origins, [traces_of(origin.agent) for origin in origins]))
+        else:
+            last = self._is_a_persons(census.below(stat)) or judge(self._signs(stat, (), []))
+        return last.why if isinstance(last, Cleared) else "it looked like what was left a moment ago, and does not now"
 
     # -- what was left
 
@@ -122,11 +184,11 @@ class Scan:
     ) -> Iterator[tuple[proc.Stat, Judgement]]:
         """The topmost, and those below it that may have been left on purpose: each by itself."""
         tree = self.census.below(stat)
-        if self._is_a_persons(tree):
-            return
         mine = [traces_of(origin.agent) for origin in origins]
-        judgement = judge(self._signs(stat, origins, mine, agent=agent, daemon=daemon, busy=busy))
-        if judgement is None:
+        cleared = self._is_a_persons(tree)
+        judgement = cleared or judge(self._signs(stat, origins, mine, agent=agent, daemon=daemon, busy=busy))
+        if isinstance(judgement, Cleared):
+            self._cleared[stat.pid] = judgement.why
             return
         yield stat, judgement
         if judgement.certainty is Certainty.CERTAIN and judgement.kind in (Leftover.TOOL_SHELL, Leftover.JOB):
@@ -134,14 +196,14 @@ class Scan:
                 if self._is_on_purpose(each, mine):
                     self._split.append(each)
                     aside = judge(self._signs(each, origins, mine, orphan=self.census.orphan(stat)))
-                    if aside is not None:
+                    if isinstance(aside, Judgement):
                         yield each, aside
 
     def _is_on_purpose(self, stat: proc.Stat, traces: list[Traces]) -> bool:
-        """Whether a person may use it: it waits for clients, or its output goes to a file of its own."""
+        """Whether a person may use it: it waits for clients, its output goes to a file of its own, or it writes to one."""
         ends = (self.ends.of(stat.pid, number) for number in (1, 2))
         kept = any(end is End.FILE and not _is_an_agents(link, traces) for end, link in ends)
-        return kept or self.ends.serves(stat.pid)
+        return kept or self.ends.serves(stat.pid) or any(self._written(stat, traces))
 
     def _signs(
         self,
@@ -154,16 +216,23 @@ class Scan:
         daemon: bool = False,
         busy: bool = False,
     ) -> Signs:
-        command = " ".join(words_of(stat.pid))
+        command, mute = " ".join(words_of(stat.pid)), self._end(stat, 0) is End.DEAD
         return Signs(
             origins=origins,
             orphan=self.census.orphan(stat) if orphan is None else orphan,
-            mute=self._end(stat, 0) is End.DEAD,
+            mute=mute,
             held=self._end(stat, 0) in (End.OPEN, End.TERMINAL),
             unheard=self._is_unheard(stat, mine),
+            quiet=self._end(stat, 1) is End.NOTHING,
+            heard=self._end(stat, 1) in (End.OPEN, End.TERMINAL),
             cut_off=all(self._end(stat, number) is End.DEAD for number in range(3)),
             logged=self._end(stat, 2) is End.FILE and not _is_an_agents(self.ends.of(stat.pid, 2)[1], mine),
-            mcp=bool(MCP.search(_INSTALLED.sub("", command))),
+            # A server's writing may be done by what it started; what a job started is judged by itself.
+            writes=next(
+                (path for each in (self.census.below(stat) if mute else [stat]) for path in self._written(each, mine)),
+                "",
+            ),
+            mcp=is_called_mcp(command),
             shell=any(traces.shell is not None and traces.shell.search(command) for traces in mine),
             agent=agent,
             alike=bool(agent) and self._is_alike(stat),
@@ -172,16 +241,27 @@ class Scan:
             busy=busy,
         )
 
+    def _written(self, stat: proc.Stat, traces: list[Traces]) -> Iterator[str]:
+        return (path for path in self.ends.written(stat.pid, _LATELY_SECONDS) if not _is_an_agents(path, traces))
+
     def _is_alike(self, stat: proc.Stat) -> bool:
         known = self.census.agents.get(stat.pid)
         return known is not None and known[1].is_alike(known[2])
 
-    def _is_a_persons(self, tree: list[proc.Stat]) -> bool:
+    def _is_a_persons(self, tree: list[proc.Stat]) -> Cleared | None:
         """What is at a terminal that lives, holds terminals of others, shows a window, or has an agent at work below it."""
         for stat in tree:
-            if stat.terminal or stat.name in MULTIPLEXERS or self.ends.has_window(stat.pid):
-                return True
-        return any(stat.pid in self.census.agents for stat in tree[1:]) and tree[0].pid not in self.census.agents
+            who = "it" if stat is tree[0] else f"process {stat.pid} below it"
+            if stat.name in MULTIPLEXERS:
+                return Cleared(f"{who} is a terminal multiplexer")
+            if stat.terminal and self.ends.is_at_a_terminal(stat.pid):
+                return Cleared(f"{who} is at a terminal")
+            if self.ends.has_window(stat.pid):
+                return Cleared(f"{who} has a window")
+        agent = next((stat for stat in tree[1:] if stat.pid in self.census.agents), None)
+        if agent is not None and tree[0].pid not in self.census.agents:
+            return Cleared(f"an agent, process {agent.pid}, is at work below it")
+        return None
 
     def _end(self, stat: proc.Stat, number: int) -> End:
         return self.ends.of(stat.pid, number)[0]

@@ -17,6 +17,8 @@ _LISTED = 12
 
 def scanned(result: dict[str, Any]) -> list[Block]:
     """The sum first, then each leak with its reasons, then who is alive, then the next command."""
+    if result["asked"]:
+        return _asked(result["asked"])
     now, leaks = time.time(), result["leaks"]
     with_processes = [leak for leak in leaks if leak["processes"]]
     blocks: list[Block] = [_sum(result)]
@@ -29,6 +31,25 @@ def scanned(result: dict[str, Any]) -> list[Block]:
         blocks += [Line(), Line(("alive, and nobody manages them", "strong"))]
         blocks += [_agent(agent, now) for agent in result["agents"]]
     return [*blocks, *_next(result)]
+
+
+def _asked(asked: dict[str, Any]) -> list[Block]:
+    """One process alone: whether it is listed, and the reasons."""
+    process = f"{asked['pid']} ({_near(asked['command'])[:_WIDTH]})"
+    if not asked["leak"]:
+        return [
+            Line((f"process {process} is not listed", "strong")),
+            Line(("  because ", "dim"), clean(asked["why"][0])),
+        ]
+    certainty = (clean(asked["certainty"]), _STYLES.get(asked["certainty"], ""))
+    head = Line(certainty, f" process {process} is of ", (clean(asked["leak"]), "strong"))
+    return [
+        head,
+        *(
+            Line(("  because " if not place else "          ", "dim"), clean(one))
+            for place, one in enumerate(asked["why"])
+        ),
+    ]
 
 
 def _sum(result: dict[str, Any]) -> Line:
