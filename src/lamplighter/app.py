@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from lamplighter.clock import Clock, RealClock
-from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, check_naming, may, may_ask
+from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, check_naming, check_resuming, may, may_ask
 from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import ForbiddenError, UnavailableError
 from lamplighter.lifecycle.acp.talks import Talks
@@ -220,6 +220,18 @@ class App:
         await self._settle(call, act, session, await self._attached(session))
         return session
 
+    async def resumable(self, call: Call, session: Session) -> None:
+        """Nothing, when the caller may go on from a session that somebody left who is gone, or the operator granted this call.
+        Whose it is then may end it, so it can be asked for where that can."""
+        try:
+            check_resuming(call.caller, session)
+        except ForbiddenError as refusal:
+            if not (call.approvable and may_ask(call.caller, Act.END, session, session.line)):
+                await self._note_refused(call.caller, Act.END, session)
+                raise
+            wish = call.wish_for(session, refusal, of_ended=True)
+            call.wish = await self.approvals.settle(wish, refusal)
+
     async def permitted_stranger(self, call: Call, act: Act, stranger: Session) -> None:
         """As `permitted`, for what was made without us and is not in the store: it is the operator's."""
         await self._settle(call, act, stranger, 0)
@@ -231,7 +243,8 @@ class App:
             if not (call.approvable and may_ask(call.caller, act, session, session.line, attached)):
                 await self._note_refused(call.caller, act, session)
                 raise
-            wish = call.wish_for(session, refusal, reads=act is Act.READ_OUTPUT)
+            reads = act is Act.READ_OUTPUT
+            wish = call.wish_for(session, refusal, reads=reads, of_ended=reads)
             call.wish = await self.approvals.settle(wish, refusal)
 
     async def readable(self, call: Call, session: Session) -> Session:

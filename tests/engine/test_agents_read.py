@@ -469,6 +469,7 @@ def tools(it: World) -> dict[str, Probes]:
         },
         "delx": {
             "start_session": [{"agent_id": "a"}],
+            "start_therapy_session": [{"agent_id": "a"}],
             "close_session": [{"session_id": it.ended}],
             "get_session_summary": [{"session_id": it.ended}, {"session_id": it.living}],
             "resume_session": [{"agent_id": "a"}],

@@ -38,7 +38,7 @@ class Wish:
     """A call that is refused without an approval. `session` is what its word means now, `why` the refusal in words.
 
     `approval` is the id that came with the call; `implicit`: without one, take the one that is granted for just this. `reads`:
-    it shows something and changes nothing, so an ended session will do, and the same key again would be another look.
+    it shows something and changes nothing, so the same key again would be another look. `of_ended`: an ended session will do.
     """
 
     caller: Caller
@@ -49,6 +49,7 @@ class Wish:
     key: str
     why: str
     reads: bool = False
+    of_ended: bool = False
     approval: str | None = None
     implicit: bool = False
 

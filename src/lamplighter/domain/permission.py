@@ -146,6 +146,16 @@ def check_reading(caller: Caller) -> None:
         )
 
 
+def check_resuming(caller: Caller, target: Session) -> None:
+    """FORBIDDEN for who is to go on from a session that another caller started, if only itself before a restart."""
+    if caller.rank is not Rank.OPERATOR and not related(caller, target, target.line):
+        raise ForbiddenError(
+            Code.FORBIDDEN,
+            f'{caller.name} may not go on from "{target.name}" ({target.id}): another caller started it, which is gone',
+            "give its recovery_token, or ask the operator",
+        )
+
+
 def check_naming(caller: Caller, what: str) -> None:
     """FORBIDDEN, where each reads its own alone, for who names something to be read of which nobody can tell whose it is."""
     if caller.rank is not Rank.OPERATOR:

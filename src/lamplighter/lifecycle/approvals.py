@@ -51,7 +51,7 @@ class Approvals:
 
     async def _ask(self, wish: Wish, refusal: ForbiddenError) -> Approval:
         """The request for this call: the one that is open, or a new one."""
-        if not wish.alive and not wish.reads:
+        if not wish.alive and not wish.of_ended:
             raise refusal
         if not rules.is_readable(wish.arguments):
             raise rules.unreadable(wish)

@@ -150,6 +150,19 @@ class Logical:
 
         return await self.fleet.change(session.id, by, action, become, also, **detail)
 
+    async def take_over(self, session: Session, by: Caller) -> Session | None:
+        """It belongs to another caller from now on, who was heard of. None when it does not run any more."""
+
+        def become(before: Session) -> Session | None:
+            lease = before.lease
+            if lease is None or before.state is not State.RUNNING:
+                return None
+            renewed = replace(lease, spoke=self.fleet.moment())
+            kept = {name: value for name, value in before.facts.items() if name != "teller"}
+            return replace(before, owner=by.name, facts={**kept, "lease": renewed.document()})
+
+        return await self.fleet.change(session.id, by, "resumed", become, owner=session.owner)
+
     # -- the patrol's
 
     async def expire(self) -> None:

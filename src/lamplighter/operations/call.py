@@ -41,7 +41,9 @@ class Call:
     descriptors: list[int] = field(default_factory=list[int])
     acts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
-    def wish_for(self, session: Session, refusal: ForbiddenError, *, reads: bool) -> Wish:
+    def wish_for(
+        self, session: Session, refusal: ForbiddenError, *, reads: bool = False, of_ended: bool = False
+    ) -> Wish:
         """This call, which is refused so, as the operator can be asked about it."""
         return Wish(
             caller=self.caller,
@@ -52,6 +54,7 @@ class Call:
             key=self.key,
             why=refusal.message,
             reads=reads,
+            of_ended=of_ended,
             approval=self.approval,
             implicit=self.implicit_approval,
         )

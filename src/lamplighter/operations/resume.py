@@ -12,7 +12,7 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.record import Record, RecordType, Source
 from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, ConflictError, InputError
+from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.lifecycle.continuity.resuming import Wanted
 from lamplighter.operations.call import Call
 from lamplighter.operations.logical import LogicalView, find_logical, view_of
@@ -26,6 +26,7 @@ class ResumeLogical(Request):
     token: str | None = Field(default=None, max_length=200, description="the secret of a recovery token")
     days: int = Field(default=30, ge=1, le=90, description="how far back to look for one that has ended")
     cwd: str | None = Field(default=None, description="the folder that a successor works in")
+    approval: str | None = Field(default=None, max_length=100, description="the operator's word for just this call")
 
 
 class LogicalResumed(Result):
@@ -40,11 +41,19 @@ class LogicalResumed(Result):
 async def resume_logical(call: Call, request: ResumeLogical) -> LogicalResumed:
     """Go on with an agent's living session, or begin the successor of its last one, where that one's policy allows it.
 
-    Only the caller's own sessions are looked at; for another's the secret of its recovery token is needed.
+    The caller's own sessions are looked at first. One that somebody left who is gone, as the agent itself before it was started
+    anew, needs the operator's word; for any other's the secret of its recovery token.
     """
     await call.app.allowed(call.caller, Act.START)
     wanted = Wanted(request.namespace, request.agent, request.token, request.days, request.cwd)
-    found = await call.app.resuming.resume(wanted, call.caller, call.key, repeated=call.repeated)
+    try:
+        found = await call.app.resuming.resume(wanted, call.caller, call.key, repeated=call.repeated)
+    except MissingError:
+        left = await call.app.resuming.left_behind(wanted, call.caller) if request.token is None else None
+        if left is None:
+            raise
+        await call.app.resumable(call, left)
+        found = await call.app.resuming.take(left, wanted, call.caller, call.key)
     return LogicalResumed(
         session=await view_of(call, found.session),
         begun=found.session.key == call.key,

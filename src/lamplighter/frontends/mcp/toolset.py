@@ -6,7 +6,7 @@ Knows schemas and texts; knows nothing of the SDK or of sockets.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,8 @@ def _failure(error: LampError) -> tuple[str, dict[str, Any]]:
 @dataclass(frozen=True)
 class Toolset:
     """`failure` says how an error reads; by default as the core's do. `resources` makes what there is to read beside the
-    tools. `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted."""
+    tools. `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted.
+    `aliases`: names that are not listed, and mean a tool that is."""
 
     name: str
     title: str
@@ -99,7 +100,9 @@ class Toolset:
     failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(default=_failure)
     resources: Callable[[App], Resources] | None = None
     implicit_approval: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
-        return {tool.name: tool for tool in self.tools}
+        known = {tool.name: tool for tool in self.tools}
+        return {**known, **{alias: known[name] for alias, name in self.aliases.items()}}

@@ -16,6 +16,7 @@ from lamplighter.domain.session import Session
 from lamplighter.domain.succession import inheritance, policy_of
 from lamplighter.domain.token import digest_of, make_secret
 from lamplighter.errors import Code, ConflictError, ForbiddenError, MissingError
+from lamplighter.holder import proc
 from lamplighter.lifecycle.continuity.packing import Packing
 from lamplighter.lifecycle.continuity.succession import Legacy
 from lamplighter.lifecycle.fleet import Fleet
@@ -111,6 +112,31 @@ class Resuming:
                 if error.code is not Code.SUCCEEDED:
                     raise
 
+    async def left_behind(self, wanted: Wanted, caller: Caller) -> Session | None:
+        """The agent's last session that somebody else started who is gone: its own, perhaps, from before it was started anew."""
+        found = [one for one in await self._candidates(wanted) if not is_own(caller, one.session)]
+        found = [one for one in self._recent(found, wanted) if self._is_abandoned(one.session)]
+        chosen = _chosen(found)
+        return chosen.session if chosen else None
+
+    async def take(self, session: Session, wanted: Wanted, caller: Caller, key: str) -> Resumed:
+        """Go on with a session that the operator gave to the caller."""
+        if session.alive:
+            if await self.logical.take_over(session, caller) is not None:
+                return await self._resumed(await self.fleet.now(session), wanted, caller)
+            await self._until_ended(session)
+        return await self._succeed(await self.fleet.now(session), wanted, caller, key, None)
+
+    def _is_abandoned(self, session: Session) -> bool:
+        """Whoever started it cannot come back: a process that is gone, a session that has ended."""
+        kind, _, who = session.owner.partition(":")
+        if kind == "session":
+            return who not in self.fleet.lamps
+        if kind == "client":
+            pid, _, start = who.partition("@")
+            return session.boot != self.fleet.boot or not proc.is_alive(int(pid), int(start))
+        return kind == "agent" and session.parent not in self.fleet.lamps
+
     async def _until_ended(self, session: Session) -> None:
         lamp = self.fleet.lamps.get(session.id)
         if lamp is not None:
@@ -167,7 +193,7 @@ class Resuming:
         predecessor = await self.fleet.store.get(lambda db: sessions.get(db, before)) if before else None
         waiting = [
             one.session.id
-            for one in await self._candidates(wanted, caller)
+            for one in await self._own(wanted, caller)
             if one.policy is Policy.REQUIRED and one.open and not one.session.alive
         ]
         return Resumed(session, predecessor, waiting)
@@ -176,26 +202,35 @@ class Resuming:
 
     async def _find(self, wanted: Wanted, caller: Caller) -> _Candidate:
         """The newest that lives; else the newest that may be gone on from."""
-        found = await self._candidates(wanted, caller)
-        since = self.fleet.clock.now() - wanted.days * _DAY
-        recent = [one for one in found if one.session.alive or (one.session.ended_at or 0.0) >= since]
-        chosen = next((one for one in recent if one.session.alive), None) or next(
-            (one for one in recent if one.open), None
-        )
+        recent = self._recent(await self._own(wanted, caller), wanted)
+        chosen = _chosen(recent)
         if chosen is None:
             raise _nothing(wanted, recent)
         return chosen
 
-    async def _candidates(self, wanted: Wanted, caller: Caller) -> list[_Candidate]:
-        """The agent's sessions that are the caller's own, the newest first."""
+    def _recent(self, found: list[_Candidate], wanted: Wanted) -> list[_Candidate]:
+        since = self.fleet.clock.now() - wanted.days * _DAY
+        return [one for one in found if one.session.alive or (one.session.ended_at or 0.0) >= since]
+
+    async def _own(self, wanted: Wanted, caller: Caller) -> list[_Candidate]:
+        return [one for one in await self._candidates(wanted) if is_own(caller, one.session)]
+
+    async def _candidates(self, wanted: Wanted) -> list[_Candidate]:
+        """The sessions that go by this agent's id, the newest first."""
 
         def read(db: sqlite3.Connection) -> list[_Candidate]:
             ids = aliases.sharing(db, wanted.namespace, wanted.agent, _MOST)
             known = [one for one in (sessions.get(db, identifier) for identifier in ids) if one is not None]
-            return [_candidate(db, one) for one in known if is_own(caller, one)]
+            return [_candidate(db, one) for one in known]
 
         found = await self.fleet.store.read(read)
         return [replace(one, session=await self.fleet.now(one.session)) for one in found]
+
+
+def _chosen(recent: list[_Candidate]) -> _Candidate | None:
+    """The newest that lives; else the newest that may be gone on from."""
+    living = next((one for one in recent if one.session.alive), None)
+    return living or next((one for one in recent if one.open), None)
 
 
 def _candidate(db: sqlite3.Connection, session: Session) -> _Candidate:

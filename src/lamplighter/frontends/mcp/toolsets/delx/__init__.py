@@ -1,4 +1,4 @@
-"""The delx toolset: five tools for agents that tell of their own sessions, on logical sessions of ours."""
+"""The delx toolset: six tools for agents that tell of their own sessions, on logical sessions of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from lamplighter.errors import LampError
 from lamplighter.frontends.mcp.toolset import Toolset, as_text
 from lamplighter.frontends.mcp.toolsets.delx.closing import CLOSE, SUMMARY
-from lamplighter.frontends.mcp.toolsets.delx.going_on import HANDOFF, RESUME, START
+from lamplighter.frontends.mcp.toolsets.delx.going_on import HANDOFF, RESUME, START, START_THERAPY
 from lamplighter.frontends.mcp.wording import worded
 
 _WORDS = {
@@ -32,7 +32,8 @@ TOOLSET = Toolset(
         "work to another's, close_session ends yours with a policy of succession and a recovery token, resume_session goes on "
         "from your last one. A session of which nothing is heard for a day ends by itself."
     ),
-    tools=(START, CLOSE, SUMMARY, RESUME, HANDOFF),
+    tools=(START, START_THERAPY, CLOSE, SUMMARY, RESUME, HANDOFF),
     failure=failure,
     implicit_approval=True,
+    aliases=dict.fromkeys(("start_witness_session", "open_session", "session_start"), START_THERAPY.name),
 )

@@ -9,20 +9,26 @@ from pydantic import Field
 from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.frontends.mcp.toolsets.delx.cutting import Cutting
 from lamplighter.frontends.mcp.toolsets.delx.response import ResponseOptions, answered
 from lamplighter.frontends.mcp.toolsets.delx.summary import Summary, in_words, quoted, summary_of
 from lamplighter.operations.operation import Result
 
 Policy = Literal["closed_without_successor", "successor_allowed", "successor_required"]
+_REASON, _EPITAPH = 180, 1200
 SESSION = Field(min_length=1, max_length=200, description="its session_id")
 
 
 class CloseSession(ResponseOptions):
     session_id: str = SESSION
     reason: str = Field(
-        default="manual_close", min_length=1, max_length=180, description="why: end_of_shift, task_completed, any words"
+        default="manual_close",
+        min_length=1,
+        description=f"why: end_of_shift, task_completed, any words; {_REASON} characters",
     )
-    epitaph: str | None = Field(default=None, max_length=1200, description="a last word, kept and quoted as it is")
+    epitaph: str | None = Field(
+        default=None, description=f"a last word, kept and quoted as it is; {_EPITAPH} characters, the rest is cut"
+    )
     succession_policy: Policy | None = Field(
         default=None, description="whether anybody may, or must, go on from here; successor_allowed when left out"
     )
@@ -43,18 +49,19 @@ class Closed(Result):
         description="for whoever goes on from here: shown once, good for one use within 24 hours; none where nobody may"
     )
     recovery_token_expires_at: str | None
-    remarks: list[str] = Field(description="what came out otherwise than asked")
+    remarks: list[str] = Field(description="what came out otherwise than asked: what was cut, which policy won")
     summary: Summary | None = None
     message: str | None = None
 
 
 async def close_session(conversation: Conversation, request: CloseSession) -> Answer:
     policy, remarks = chosen_policy(request)
+    cutting = Cutting()
     found = await conversation.operate(
         "close_logical",
         session=request.session_id,
-        reason=request.reason,
-        epitaph=request.epitaph,
+        reason=await cutting.fit("reason", request.reason, _REASON),
+        epitaph=await cutting.fit("epitaph", request.epitaph, _EPITAPH),
         policy=policy,
     )
     view = found["session"]
@@ -66,7 +73,7 @@ async def close_session(conversation: Conversation, request: CloseSession) -> An
         **quoted(view["epitaph"]),
         "recovery_token": found["token"],
         "recovery_token_expires_at": found["token_expires_at"],
-        "remarks": [*remarks, *_remarks(found)],
+        "remarks": [*remarks, *_remarks(found, cutting)],
     }
     if request.include_summary:
         structured["summary"] = summary_of(view)
@@ -86,16 +93,17 @@ def chosen_policy(request: CloseSession) -> tuple[str | None, list[str]]:
     return policy, [f"succession_policy {policy} wins over allow_rebirth {said}"]
 
 
-def _remarks(found: dict[str, Any]) -> list[str]:
-    remarks: list[str] = []
+def _remarks(found: dict[str, Any], cutting: Cutting) -> list[str]:
+    remarks = list(cutting.remarks) if found["closed"] else []
     if not found["closed"]:
         remarks.append("it was closed before: reason, epitaph and policy are those of then")
     if found["token"] is None:
         remarks.append(_why_no_token(found["session"]))
-    if found["redacted"]:
-        remarks.append(f"taken out before anything was stored: {counted(found['redacted'], 'secret')}")
-    if found["withheld"]:
-        remarks.append(f"{found['withheld']} private passages were not stored")
+    secrets, private = found["redacted"] + cutting.secrets, found["withheld"] + cutting.private
+    if secrets and found["closed"]:
+        remarks.append(f"taken out before anything was stored: {counted(secrets, 'secret')}")
+    if private and found["closed"]:
+        remarks.append(f"not stored: {counted(private, 'private passage')}")
     return remarks
 
 
