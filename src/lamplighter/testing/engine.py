@@ -174,8 +174,10 @@ class Engine:
     def close(self) -> list[Process]:
         """End everything; whatever had to be killed by hand comes back, and a test fails on it."""
         if any(self._ours()):
-            with suppress(LampError, OSError, boot.BootError):
+            try:
                 self.call("stop_daemon", all=True, grace="0s")
+            except (LampError, OSError, boot.BootError) as error:  # what is left behind is the failure; this is why
+                print(f"the daemon was not stopped: {error!r}")
         wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
         for process in left:
