@@ -180,11 +180,19 @@ class Engine:
                 print(f"the daemon was not stopped: {error!r}")
         wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
+        if left:
+            self.print_logs()
         for process in left:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
         return left
+
+    def print_logs(self) -> None:
+        """What daemon and keeper have said, for whoever reads of a failure."""
+        for log in ("daemon.log", "keeper.log"):
+            with suppress(OSError):
+                print(f"--- {log}\n{(self.folder / log).read_text()[-6000:]}")
 
     def _ours(self) -> Iterator[Process]:
         """Processes that were started with this home, by what /proc says."""
@@ -232,9 +240,7 @@ def leaving_nothing(made: AnEngine) -> Generator[AnEngine]:
     try:
         yield made
     except BaseException:
-        for log in ("daemon.log", "keeper.log"):
-            with suppress(OSError):
-                print(f"--- {log}\n{(made.folder / log).read_text()[-6000:]}")
+        made.print_logs()
         made.close()
         raise
     left = made.close()
