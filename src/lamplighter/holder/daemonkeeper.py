@@ -36,7 +36,9 @@ class DaemonKeeper:
         self.started_at = 0.0
         self.start_at: float | None = None
         self.starts = 0
-        self.waiting: list[tuple[Channel, dict[str, Any], int]] = []  # the last: how many starts there were when it asked
+        self.waiting: list[
+            tuple[Channel, dict[str, Any], int]
+        ] = []  # the last: how many starts there were when it asked
 
     @property
     def alive(self) -> bool:
