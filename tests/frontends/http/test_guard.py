@@ -280,30 +280,3 @@ def test_mcp_is_no_websocket(served: Engine) -> None:
     upgrade["sec_websocket_key"] = "x3JJHMbDL1EzLkh9GBhXDw=="
     assert client.ask("GET", "/mcp", **upgrade).status == 403  # no page of ours: it does not say where it comes from
     assert client.ask("GET", "/mcp", origin=f"http://127.0.0.1:{client.port}", **upgrade).status == 404
-
-
-def test_many_strangers_at_once(served: Engine) -> None:
-    """Connections that say nothing, up to the limit and over it; whoever has a token gets in once they are gone."""
-    client = web(served)
-    crowd = [socket.create_connection(("127.0.0.1", client.port), timeout=200) for _ in range(600)]
-    assert wait_until(lambda: sum(_closed(sock) for sock in crowd) >= 600 - 512)
-    for sock in crowd:
-        sock.close()
-    assert wait_until(lambda: _works(client))
-
-
-def _closed(sock: socket.socket) -> bool:
-    sock.setblocking(False)
-    try:
-        return sock.recv(1) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-
-
-def _works(client: Web) -> bool:
-    try:
-        return client.initialize().status == 200
-    except OSError:
-        return False

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from lamplighter.app import App
 
 LONGEST = 16 << 20
+_STRANGERS_LONGEST = 4 << 10  # of what is taken from somebody who is not let in yet: a link
+LET_IN = "let_in"
+"""What a connection is told by, in the scope's state, once somebody on it was let in."""
 _READ_OUT = 4 * LONGEST
 _MAKE = "make one with lamp token create NAME --scope read,start,send,end and send it as Authorization: Bearer SECRET"
 _OPEN = "open it from your shell: lamp open"
@@ -111,7 +114,8 @@ class Guard:
         _check_size(headers)
         if not known:
             raise _no_route()
-        if scope["type"] == "http" and await self.pages.open_to_all(scope, _measured(receive), send):
+        few = _measured(receive, _STRANGERS_LONGEST)
+        if scope["type"] == "http" and await self.pages.open_to_all(scope, few, send):
             return
         if not path.startswith("/api/"):
             raise _no_route()
@@ -166,6 +170,7 @@ class Guard:
         send: Send,
     ) -> None:
         """For as long as what it came in with holds: when that is taken away or expires, what is open is cut."""
+        scope.get("state", {}).get(LET_IN, _nobody_asks)()
         progress = _Progress(send, scope["type"])
         with anyio.CancelScope() as holding, guest.held(holding.cancel):
             self._open.add(holding)
@@ -263,7 +268,7 @@ def _check_size(headers: _Headers) -> None:
         raise _too_long()
 
 
-def _measured(receive: Receive) -> Receive:
+def _measured(receive: Receive, most: int = LONGEST) -> Receive:
     """The body as it comes, up to what is let through; a length that was told can be a lie, or not be told at all."""
     taken = 0
 
@@ -271,17 +276,20 @@ def _measured(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > LONGEST:
-            raise _too_long()
+        if taken > most:
+            raise _too_long(most)
         return message
 
     return measured
 
 
-def _too_long() -> Refused:
-    return Refused(
-        413, Code.BAD_INPUT, f"a request is at most {LONGEST >> 20} MiB long", "send less at once", "too long"
-    )
+def _nobody_asks() -> None:
+    """It does not come over a connection of ours."""
+
+
+def _too_long(most: int = LONGEST) -> Refused:
+    size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+    return Refused(413, Code.BAD_INPUT, f"a request here is at most {size} long", "send less at once", "too long")
 
 
 def _no_route() -> Refused:

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from lamplighter.frontends.http.endpoints import Endpoints
-from lamplighter.frontends.http.guard import Guard
+from lamplighter.frontends.http.guard import LET_IN, Guard
 from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.frontends.web.pages import Pages
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lamplighter.app import App
 
 _MOST_CONNECTIONS = 512
-_SILENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 65
 _GOODBYE_SECONDS = 2.0
 
@@ -37,6 +37,7 @@ class Serving:
         port: int = listener.getsockname()[1]
         self.guard = Guard(app, port, self.endpoints, Pages(app, port))
         self.state = ServerState()
+        self.strangers: dict[Connection, None] = {}
         self._server: asyncio.Server | None = None
         # What strangers send must not fill the daemon's log; that they were refused is in the events.
         for name in ("uvicorn", "mcp", "websockets"):
@@ -60,7 +61,7 @@ class Serving:
         )
         config.load()
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(config, self.state, {}), sock=self.listener
+            lambda: Connection(config, self.state, self.strangers), sock=self.listener
         )
 
     async def end(self) -> None:
@@ -76,29 +77,57 @@ class Serving:
 
 
 class Connection(H11Protocol):
-    """Only so many at once, and none that says nothing."""
+    """Whoever has not been let in is a stranger: it has so long for a request, and makes room for whoever comes when there
+    are too many. `strangers` are all of them, the one that has been there longest first."""
+
+    def __init__(
+        self, config: Config, state: ServerState, strangers: dict[Connection, None], patience: float = _PATIENCE_SECONDS
+    ) -> None:
+        super().__init__(config, state, {LET_IN: self._let_go})
+        self.strangers = strangers
+        self.patience = patience
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        return self._deadline is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
+        self.strangers[self] = None
+        self._wait()
         if len(self.connections) > _MOST_CONNECTIONS:
-            transport.abort()
+            oldest = next(iter(self.strangers))
+            oldest.transport.abort()
+            oldest._let_go()  # at once: it hears of it later
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        unfinished = self.conn.their_state is h11.SEND_BODY or bool(self.conn.trailing_data[0])
+        if self in self.strangers and unfinished:
+            self._wait()
         else:
-            self._silence = self.loop.call_later(_SILENCE_SECONDS, self._hang_up)
+            self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._stop_waiting()
+        self._let_go()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """From here on the connection is another protocol's, which has its own way to find out that nobody is there."""
-        self._stop_waiting()
+        self._let_go()
         super().handle_websocket_upgrade(event)
 
-    def _stop_waiting(self) -> None:
-        silence: asyncio.TimerHandle | None = getattr(self, "_silence", None)
-        if silence is not None:
-            silence.cancel()
+    def _let_go(self) -> None:
+        """No stranger any more: it was let in, is another protocol's, or is gone."""
+        self.strangers.pop(self, None)
+        self._stop_waiting()
 
-    def _hang_up(self) -> None:
-        if cast("Any", self.cycle) is None:
-            self.transport.abort()
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.patience, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
