@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import Field
 
@@ -75,6 +76,7 @@ class SpanView(Result):
     started_at: str
     ended_at: str | None = Field(description="none while it is alive")
     how: str | None = Field(description="how it ended")
+    exit: dict[str, Any] | None = Field(description="what its own command exited with: a code or a signal")
     cpu: float | None = Field(description="CPU seconds, where that is known")
     memory: int | None = Field(description="bytes: now, or what was seen last")
     tokens: dict[str, int] | None
@@ -122,6 +124,7 @@ async def _living(call: Call, alive: list[Session], since: float) -> list[SpanVi
             started_at=moment(_began(found.session)) or "",
             ended_at=None,
             how=None,
+            exit=None,
             cpu=round(found.measure.cpu, 2),
             memory=found.measure.memory,
             tokens=call.app.portrait.usage.known(found.session),
@@ -142,6 +145,7 @@ def _ended(span: Span) -> SpanView:
         started_at=moment(span.started_at) or "",
         ended_at=moment(span.ended_at),
         how=span.how,
+        exit=span.exit,
         cpu=span.cpu,
         memory=span.memory,
         tokens=span.tokens,

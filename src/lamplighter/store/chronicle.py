@@ -6,8 +6,9 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-_USED = ("$.summary.cpu", "$.summary.memory", "$.summary.tokens", "$.how")
+_USED = ("$.summary.cpu", "$.summary.memory", "$.summary.tokens", "$.how", "$.exit")
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Span:
     started_at: float
     ended_at: float
     how: str | None
+    exit: dict[str, Any] | None
     cpu: float | None
     memory: int | None
     tokens: dict[str, int] | None
@@ -86,8 +88,12 @@ def spans(db: sqlite3.Connection, since: float, until: float, limit: int) -> tup
 
 
 def _spans(rows: Iterable[sqlite3.Row]) -> Iterable[Span]:
-    for *facts, cpu, memory, tokens, how in rows:
-        yield Span(*facts, how=how, cpu=cpu, memory=memory, tokens=json.loads(tokens) if tokens else None)
+    for *facts, cpu, memory, tokens, how, exit in rows:
+        yield Span(*facts, how=how, exit=_read(exit), cpu=cpu, memory=memory, tokens=_read(tokens))
+
+
+def _read(text: str | None) -> dict[str, Any] | None:
+    return json.loads(text) if text else None
 
 
 def last_event(db: sqlite3.Connection) -> int:

@@ -106,9 +106,11 @@ def test_a_grant_that_ends_work_is_said_in_place_of_the_button(calm: Engine, pag
     assert wait_until(lambda: calm.show(busy)["verdict"] == "working")
     asked = agent.request("end_session", session=busy)
     page = open_page(page_of(calm))
-    page.get_by_role("button", name="Grant, agent: end busy").click()
+    page.get_by_role("button", name="Grant, agent: end busy").dblclick()
     sure = page.get_by_role("button", name="Grant: this ends a working session")
-    see(sure).to_be_focused()
+    see(page.get_by_role("button", name="Not yet")).to_be_focused()
+    page.keyboard.press("Enter")  # nor does Enter that is held down
+    page.get_by_role("button", name="Grant, agent: end busy").click()
     (found,) = calm.call("list_approvals")["approvals"]
     assert (found["id"], found["state"]) == (asked, "asked")
     page.get_by_role("button", name="Not yet").click()

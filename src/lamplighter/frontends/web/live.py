@@ -1,4 +1,4 @@
-"""What the page hears live, as server-sent events: sessions as they change, one session in full, what waits for the operator.
+"""What the page hears live: sessions as they change, one session in full, what waits for the operator.
 
 First everything that was asked for, then what is different: only rows that changed, and of them only the fields that did.
 Knows views; knows nothing of how they come about.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic_core import to_json
 
@@ -17,9 +17,9 @@ from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import LampError
 from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
-from lamplighter.frontends.web.replies import Stream, send_text
+from lamplighter.frontends.web.replies import PROTOCOL, Stream, send_text
 from lamplighter.frontends.web.statuses import STATUS
-from lamplighter.operations.views import Sessions
+from lamplighter.operations.views import Sessions, SessionView
 from lamplighter.store.chronicle import last_event
 
 if TYPE_CHECKING:
@@ -33,43 +33,102 @@ _MOST = 5000
 Row = dict[str, Any]
 
 
+class Teller(Protocol):
+    """How a page is told: by server-sent events, or by a WebSocket, of which a browser has many at once."""
+
+    async def tell(self, event: str, data: bytes) -> None: ...
+
+    async def here(self) -> None:
+        """Nothing is new, and we are there."""
+        ...
+
+    async def end(self) -> None: ...
+
+
 class Live:
     def __init__(self, app: App) -> None:
         self.app = app
 
     async def serve(self, guest: Guest, asked: dict[str, str], receive: Receive, send: Send) -> None:
         """`sessions` is a selection, with `all` those that ended too; `session` one in full; without either, the state alone."""
-        stream = Stream(send, b"text/event-stream")
-        board = Board(self.app, guest, asked, stream)
         try:
-            await self.app.admitted(guest.caller, Act.READ)
-            parse_selection(asked.get("sessions", ""))
-            if "session" in asked:
-                await self.app.find(asked["session"])
+            await self._check(guest, asked)
         except LampError as error:
             await send_text(send, STATUS[error.code], to_json({"error": error.document()}).decode())
             return
+        await self._go_on(guest, asked, receive, _Stream(send))
+
+    async def serve_socket(self, guest: Guest, asked: dict[str, str], receive: Receive, send: Send) -> None:
+        """The same as JSON, [event, data] each; `clock` comes first, our time in milliseconds."""
+        await receive()  # websocket.connect
+        await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
+        teller = _Socket(send)
+        try:
+            await self._check(guest, asked)
+        except LampError as error:
+            await teller.tell("error", to_json(error.document()))
+            await teller.end()
+            return
+        await teller.tell("clock", to_json(int(1000 * self.app.clock.now())))
+        await self._go_on(guest, asked, receive, teller)
+
+    async def _check(self, guest: Guest, asked: dict[str, str]) -> None:
+        await self.app.admitted(guest.caller, Act.READ)
+        parse_selection(asked.get("sessions", ""))
+        if "session" in asked:
+            await self.app.find(asked["session"])
+
+    async def _go_on(self, guest: Guest, asked: dict[str, str], receive: Receive, teller: Teller) -> None:
         leaving = asyncio.ensure_future(_left(receive))
-        telling = asyncio.ensure_future(board.go_on())
+        telling = asyncio.ensure_future(Board(self.app, guest, asked, teller).go_on())
         try:
             await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (telling, leaving):
                 task.cancel()
-                with suppress(asyncio.CancelledError, ConnectionError):
+                with suppress(asyncio.CancelledError, OSError):
                     await task
+
+
+class _Stream:
+    def __init__(self, send: Send) -> None:
+        self._stream = Stream(send, b"text/event-stream")
+
+    async def tell(self, event: str, data: bytes) -> None:
+        await self._stream.write(f"event: {event}\ndata: {data.decode()}\n\n")
+
+    async def here(self) -> None:
+        await self._stream.write(": here\n\n")
+
+    async def end(self) -> None:
+        await self._stream.end()
+
+
+class _Socket:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    async def tell(self, event: str, data: bytes) -> None:
+        await self._send({"type": "websocket.send", "text": f'["{event}",{data.decode()}]'})
+
+    async def here(self) -> None:
+        await self.tell("here", b"null")
+
+    async def end(self) -> None:
+        await self._send({"type": "websocket.close", "code": 1000})
 
 
 class Board:
     """What one page was told, to tell it what is different."""
 
-    def __init__(self, app: App, guest: Guest, asked: dict[str, str], stream: Stream) -> None:
+    def __init__(self, app: App, guest: Guest, asked: dict[str, str], teller: Teller) -> None:
         self.app = app
         self.guest = guest
         self.asked = asked
-        self.stream = stream
+        self.teller = teller
         self.rows: dict[str, Row] | None = None
         self.by_hand: list[Any] = []
+        self.sums: dict[str, int] = {}
         self.detail: bytes = b""
         self.state: bytes = b""
         self._cost = 0.0
@@ -82,8 +141,8 @@ class Board:
             try:
                 await self._tell_all()
             except LampError as error:  # a word of the selection names nobody, or nobody any more
-                await self._tell("error", to_json(error.document()))
-                await self.stream.end()
+                await self.teller.tell("error", to_json(error.document()))
+                await self.teller.end()
                 return
             # Each page takes its share of the daemon and no more.
             pause = max(_PAUSE_SECONDS, (loop.time() - began) / _SHARE)
@@ -97,9 +156,6 @@ class Board:
             await self._tell_sessions()
         if "session" in self.asked:
             await self._tell_detail()
-
-    async def _tell(self, event: str, data: bytes) -> None:
-        await self.stream.write(f"event: {event}\ndata: {data.decode()}\n\n")
 
     async def _tell_state(self) -> None:
         """Always: also when nothing else happens the page hears from us, and knows that we are there."""
@@ -116,17 +172,17 @@ class Board:
             }
         )
         if state == self.state:
-            await self.stream.write(": here\n\n")
+            await self.teller.here()
         else:
             self.state = state
-            await self._tell("state", state)
+            await self.teller.tell("state", state)
 
     async def _tell_sessions(self) -> None:
         found = await self._list()
         rows = {view.id: dict(vars(view)) for view in found.sessions}
         if self.rows is None:
             first = {"sessions": list(rows.values()), "by_hand": found.by_hand, "left_out": found.left_out}
-            await self._tell("sessions", to_json(first))
+            await self.teller.tell("sessions", to_json(first))
         else:
             changed = {name: _difference(self.rows.get(name), row) for name, row in rows.items()}
             changes: dict[str, Any] = {
@@ -136,8 +192,24 @@ class Board:
             if found.by_hand != self.by_hand:
                 changes["by_hand"] = found.by_hand
             if changes["changed"] or changes["gone"] or "by_hand" in changes:
-                await self._tell("changes", to_json(changes))
+                await self.teller.tell("changes", to_json(changes))
         self.rows, self.by_hand = rows, list(found.by_hand)
+        await self._tell_sums(found.sessions)
+
+    async def _tell_sums(self, chosen: list[SessionView]) -> None:
+        """Of all that is alive, whatever is chosen."""
+        if parse_selection(self.asked["sessions"]).groups:
+            chosen = (await self.app.portrait.list(ended=False, limit=_MOST)).sessions
+        alive = [view for view in chosen if view.state != "ended"]
+        sums = {
+            "alive": len(alive),
+            "processes": sum(view.processes for view in alive),
+            "memory": sum(view.memory for view in alive),
+            "waiting": sum(view.state == "running" and view.verdict == "waiting" for view in alive),
+        }
+        if sums != self.sums:
+            self.sums = sums
+            await self.teller.tell("sums", to_json(sums))
 
     async def _list(self) -> Sessions:
         ended = self.asked.get("all") == "1"
@@ -152,7 +224,7 @@ class Board:
         detail = (await self.app.portrait.detail(session, output=output)).model_dump_json().encode()
         if detail != self.detail:
             self.detail = detail
-            await self._tell("session", detail)
+            await self.teller.tell("session", detail)
 
 
 def _difference(before: Row | None, now: Row) -> Row:
@@ -162,5 +234,5 @@ def _difference(before: Row | None, now: Row) -> Row:
 
 
 async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
+    while not (await receive())["type"].endswith(".disconnect"):
         pass

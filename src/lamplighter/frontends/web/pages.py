@@ -50,7 +50,9 @@ class Pages:
     async def serve(self, guest: Guest, scope: Scope, receive: Receive, send: Send) -> None:
         path, query = scope["path"], parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         asked = {name: values[-1] for name, values in query.items()}
-        if scope["type"] == "websocket":
+        if scope["type"] == "websocket" and path == _LIVE:
+            await self.live.serve_socket(guest, asked, receive, send)
+        elif scope["type"] == "websocket":
             await self.terminals.serve(guest, path.removeprefix(_TERMINAL), receive, send)
         elif path.startswith(_CALL) and scope["method"] == "POST":
             await self.calls.serve(guest, path.removeprefix(_CALL), receive, send, in_parts="parts" in asked)

@@ -12,6 +12,8 @@ from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.assets import SAFE
 
 Headers = list[tuple[bytes, bytes]]
+PROTOCOL = "lamplighter"
+"""What the page speaks over a WebSocket."""
 
 
 async def body_of(receive: Receive) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.broadcast import Broadcasts, Watcher
 from lamplighter.frontends.web.keyboard import Keyboard
+from lamplighter.frontends.web.replies import PROTOCOL
 from lamplighter.operations.call import Call
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from lamplighter.domain.session import Session
 
 log = logging.getLogger(__name__)
-_PROTOCOL = "lamplighter"
 _LARGEST = 1000
 
 
@@ -38,7 +38,7 @@ class Terminals:
 
     async def serve(self, guest: Guest, word: str, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
-        await send({"type": "websocket.accept", "subprotocol": _PROTOCOL})
+        await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
         visit = _Visit(self.app, guest, self.broadcasts, send)
         try:
             await visit.begin(word)

@@ -31,9 +31,9 @@ let ahead = 0;
 /** The time by the daemon's clock: through a tunnel it may be another machine's, and what holds until a moment means its own. */
 export const now = () => Date.now() + ahead;
 
-/** What its answer says of its clock; to the second, so less than two mean nothing. */
-function compare(answer) {
-  const found = Date.parse(answer.headers.get("date") ?? "") - Date.now();
+/** What it says of its clock came a while ago: less than two seconds mean nothing. */
+function compare(told) {
+  const found = told - Date.now();
   ahead = Math.abs(found) > 2000 ? found : 0;
 }
 
@@ -127,29 +127,51 @@ async function* lines(stream, signal) {
   }
 }
 
-/** Live events: yields [event, data] until the connection or the signal ends. */
+/** A browser has six connections to one address for all its windows, and many more WebSockets: what stays open is one of these. */
+const openSocket = (path) =>
+  new WebSocket(`ws://${location.host}/api/${path}`, ["lamplighter", `proof.${kept(PROOF) ?? ""}`]);
+
+/** Live events: yields [event, data] until the connection or the signal ends. What is said is in frontends/web/live.py. */
 export async function* events(query, signal) {
-  const answer = await fetch(`/api/live?${new URLSearchParams(query)}`, { headers: headers(), signal });
-  if (!answer.ok) {
-    const body = await answer.json().catch(() => ({ error: unreachable() }));
-    refuse(answer.status, body.error);
+  const socket = openSocket(`live?${new URLSearchParams(query)}`);
+  const heard = [];
+  let wake = () => {};
+  const closed = () => socket.readyState === WebSocket.CLOSED;
+  const leave = () => socket.close();
+  socket.onmessage = ({ data }) => (heard.push(data), wake());
+  socket.onclose = () => wake();
+  signal.addEventListener("abort", leave);
+  try {
+    while (heard.length || !closed()) {
+      if (!heard.length) await new Promise((done) => (wake = done));
+      for (const text of heard.splice(0)) {
+        const [event, data] = JSON.parse(text);
+        if (event === "clock") compare(data);
+        else yield [event, data];
+      }
+    }
+  } finally {
+    signal.removeEventListener("abort", leave);
+    leave();
   }
-  compare(answer);
-  let event = "";
-  for await (const line of lines(answer.body, signal)) {
-    if (line.startsWith("event: ")) event = line.slice(7);
-    else if (line.startsWith("data: ")) yield [event, JSON.parse(line.slice(6))];
-    else if (line.startsWith(":")) yield ["here", null];
-  }
+  if (!signal.aborted) await ask(signal);
 }
 
-/** A WebSocket to a session's terminal; what is said on it is in frontends/web/terminals.py. */
+/** Whether the login holds: a WebSocket that was refused does not say why. */
+async function ask(signal) {
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const answer = await fetch("/api/call/get_status", {
+    method: "POST",
+    headers: headers(),
+    body: "{}",
+    signal: patience,
+  });
+  if (answer.status === 401) refuse(401, (await answer.json()).error);
+}
+
+/** To a session's terminal; what is said on it is in frontends/web/terminals.py. */
 export function terminalSocket(session) {
-  const proof = kept(PROOF) ?? "";
-  const socket = new WebSocket(`ws://${location.host}/api/terminal/${encodeURIComponent(session)}`, [
-    "lamplighter",
-    `proof.${proof}`,
-  ]);
+  const socket = openSocket(`terminal/${encodeURIComponent(session)}`);
   socket.binaryType = "arraybuffer";
   return socket;
 }

@@ -1,12 +1,13 @@
 // The page: logging in, which view is shown, and what is around it. Knows the views by name alone.
 
-import { effect, html, render, useEffect } from "../vendor/preact.js";
+import { effect, html, render, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { hasLogin, login } from "./api.js";
 import { addKeys } from "./keys.js";
-import { admit, connection, status } from "./live.js";
+import { admit, connection, detail, status } from "./live.js";
 import { Dialogs, openDialog } from "./parts/dialog.js";
 import { Help } from "./parts/help.js";
 import { later } from "./parts/later.js";
+import "./parts/pointer.js";
 import { sayError, Toasts } from "./parts/toast.js";
 import { go, href, route } from "./route.js";
 import { theme, toggleTheme } from "./theme.js";
@@ -108,6 +109,17 @@ const Denied = () => html`
   </main>
 `;
 
+/** What had the focus is gone with its view: what follows is read, and tabbed through, from the top of the new one. */
+function useFocus(main, view) {
+  const before = useRef(view);
+  useLayoutEffect(() => {
+    if (before.current === view) return;
+    before.current = view;
+    if (!document.activeElement || document.activeElement === document.body)
+      main.current?.focus({ preventScroll: true });
+  }, [view]);
+}
+
 function App() {
   useEffect(
     () =>
@@ -121,9 +133,11 @@ function App() {
       ]),
     [],
   );
-  if (connection.value === "denied") return html`<${Denied} /><${Toasts} />`;
   const { path, query } = route.value;
   const name = here();
+  const main = useRef(null);
+  useFocus(main, path.slice(0, 2).join("/") || name);
+  if (connection.value === "denied") return html`<${Denied} /><${Toasts} />`;
   const View = viewAt(name, path);
   document.body.dataset.view = View === Session ? "session" : name; // a view's own style is for it alone
   return html`
@@ -131,7 +145,7 @@ function App() {
     <${Navigation} />
     <div class="content">
       <${Lost} />
-      <main id="main" tabindex="-1">
+      <main id="main" tabindex="-1" ref=${main}>
         <${View} key=${path.slice(0, 2).join("/") || name} id=${path[1]} rest=${path.slice(2)} query=${query} />
       </main>
     </div>
@@ -143,7 +157,9 @@ function App() {
 // What waits for the operator is said where it is seen from another tab.
 effect(() => {
   const waiting = status.value?.approvals ?? 0;
-  const title = VIEWS[here()].title;
+  const { path } = route.value;
+  const session = here() === "sessions" && path[1] && (detail.value?.name ?? path[1]);
+  const title = session || VIEWS[here()].title;
   document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Lamplighter`;
 });
 
@@ -165,7 +181,9 @@ async function enter() {
 async function begin() {
   await enter();
   addEventListener("hashchange", enter);
-  render(html`<${App} />`, document.getElementById("app"));
+  const place = document.getElementById("app");
+  place.replaceChildren(); // what stood there until now is no part of it
+  render(html`<${App} />`, place);
   if (connection.value !== "denied") bringTheRest();
 }
 

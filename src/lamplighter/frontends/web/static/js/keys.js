@@ -11,6 +11,15 @@ export function addKeys(bindings) {
   };
 }
 
+let swallows = null;
+
+/** While somebody types at what does not listen just now, no key does anything here; `act` may take one, and says whether it did.
+    What is typed into a field, or pressed on a button, is meant for that. */
+export function swallowKeys(act) {
+  swallows = act;
+  return () => swallows === act && (swallows = null);
+}
+
 /** All that is known now, for the help. */
 export const everyKey = () => layers.flat().filter((binding) => binding.does);
 
@@ -19,6 +28,17 @@ const typing = (target) =>
   target.closest?.(".xterm")
     ? Boolean(target.closest(".held"))
     : target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+const isMeant = (target) =>
+  !target.closest?.(".xterm") && /^(INPUT|TEXTAREA|SELECT|BUTTON|A|SUMMARY)$/.test(target.tagName);
+
+function swallow(event) {
+  if (!swallows || event.metaKey || isMeant(event.target) || document.querySelector("dialog[open]")) return;
+  swallows(event);
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+for (const kind of ["keydown", "keypress", "keyup"]) addEventListener(kind, swallow, { capture: true });
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -17,6 +17,8 @@ export const sessions = signal(null);
 /** tmux sessions that were made by hand, and how many sessions are not listed. */
 export const byHand = signal([]);
 export const leftOut = signal(0);
+/** Of all that is alive, whatever is asked for: {alive, processes, memory, waiting}; null until they have come. */
+export const sums = signal(null);
 /** The session that is looked at, in full; null until it has come. */
 export const detail = signal(null);
 /** The LampError of what was asked for, when it cannot be shown. */
@@ -83,6 +85,7 @@ function take(event, data) {
     connection.value = "live";
     if (event === "state") status.value = data;
     else if (event === "session") detail.value = data;
+    else if (event === "sums") sums.value = data;
     else if (event === "sessions") {
       sessions.value = new Map(data.sessions.map((row) => [row.id, row]));
       byHand.value = data.by_hand;
@@ -115,8 +118,7 @@ addEventListener(
   ({ key, newValue }) => key === PROOF && newValue && connection.value === "denied" && admit(),
 );
 
-// A browser has six connections to one address for all its tabs: a tab that nobody sees gives its own back, and only looks now
-// and then whether something waits for the operator.
+// A tab that nobody sees costs the daemon nothing: it only looks now and then whether something waits for the operator.
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiddenTimer);
   if (!document.hidden) restart();

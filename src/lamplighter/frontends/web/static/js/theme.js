@@ -9,17 +9,16 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 /** "light" or "dark", as it is shown. */
 export const theme = signal(kept(KEPT) ?? (system.matches ? "dark" : "light"));
 
-const show = () => (document.documentElement.dataset.theme = theme.value);
-
-export function toggleTheme() {
-  theme.value = theme.value === "dark" ? "light" : "dark";
-  keep(KEPT, theme.value);
-  show();
+/** The style first: who hears of the theme may ask for its colours. */
+function use(name) {
+  document.documentElement.dataset.theme = name;
+  theme.value = name;
 }
 
-system.addEventListener("change", () => {
-  if (kept(KEPT)) return;
-  theme.value = system.matches ? "dark" : "light";
-  show();
-});
-show();
+export function toggleTheme() {
+  use(theme.value === "dark" ? "light" : "dark");
+  keep(KEPT, theme.value);
+}
+
+system.addEventListener("change", () => kept(KEPT) || use(system.matches ? "dark" : "light"));
+use(theme.value);

@@ -1,6 +1,7 @@
 // A verdict as a coloured word, never by colour alone; its evidence beside it.
 
 import { html } from "../../vendor/preact.js";
+import { hasFailed } from "./ending.js";
 
 export const VERDICTS = ["working", "waiting", "idle", "finished", "stuck", "orphaned", "leftovers", "unknown"];
 
@@ -8,7 +9,7 @@ export const VERDICTS = ["working", "waiting", "idle", "finished", "stuck", "orp
 export const wordOf = (row) => (row.state === "running" ? row.verdict : row.state);
 
 export const Verdict = ({ row }) => {
-  const word = wordOf(row);
+  const word = hasFailed(row) ? "failed" : wordOf(row);
   return html`<span class=${`verdict ${word}`} title=${row.evidence?.join(", ")}><i aria-hidden="true"></i>${word}</span>`;
 };
 

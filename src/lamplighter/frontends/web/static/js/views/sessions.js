@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useSignalEffect } from "../../vendor/preact.js";
 import { startSession } from "../acts/start.js";
 import { bytes, grouped } from "../format.js";
 import { addKeys } from "../keys.js";
-import { byHand, problem, sessions, want } from "../live.js";
+import { byHand, problem, sessions, sums, want } from "../live.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { Bar } from "./sessions/bar.js";
 import { ByHand } from "./sessions/byhand.js";
@@ -13,7 +13,7 @@ import { bindings } from "./sessions/keys.js";
 import { List } from "./sessions/list.js";
 import { feel } from "./sessions/pulse.js";
 import { Search } from "./sessions/search.js";
-import { behind, counts, found, known, lines } from "./sessions/shown.js";
+import { behind, known, lines } from "./sessions/shown.js";
 
 let scrolled = 0;
 
@@ -51,16 +51,15 @@ export function Sessions() {
 const Way = ({ name, title }) =>
   html`<button aria-pressed=${String(asked.value.view === name)} onClick=${() => ask({ view: name })}>${title}</button>`;
 
+/** Of everything that is alive; the chips below count what the search finds. */
 function Sums() {
-  const alive = found.value.filter((row) => row.state !== "ended");
-  const sum = (field) => alive.reduce((total, row) => total + row[field], 0);
-  const waiting = counts.value.waiting ?? 0;
+  const { alive = 0, processes = 0, memory = 0, waiting = 0 } = sums.value ?? {};
   const figure = (title, value, more = "") =>
     html`<div class=${`sum ${more}`}><dt>${title}</dt><dd class="number">${value}</dd></div>`;
   return html`
     <dl class="panel sums">
-      ${figure("alive", grouped(alive.length))} ${figure("processes", grouped(sum("processes")))}
-      ${figure("memory", bytes(sum("memory")))} ${figure("waiting for you", grouped(waiting), waiting ? "warm" : "")}
+      ${figure("alive", grouped(alive))} ${figure(processes === 1 ? "process" : "processes", grouped(processes))}
+      ${figure("memory", bytes(memory))} ${figure("waiting for you", grouped(waiting), waiting ? "warm" : "")}
     </dl>
   `;
 }

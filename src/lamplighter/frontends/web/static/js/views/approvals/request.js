@@ -92,7 +92,7 @@ function Decision({ request, decide }) {
   const [asking, setAsking] = useState(false);
   const [busy, setBusy] = useState(false);
   const sure = useRef(null);
-  useEffect(() => sure.current?.focus(), [asking]);
+  useEffect(() => sure.current?.focus(), [asking]); // on the way back: Enter held down grants nothing
   const warned = warning(request);
   const act = async (decision) => {
     setBusy(true);
@@ -111,23 +111,25 @@ function Decision({ request, decide }) {
   return html`
     <footer>
       <button aria-label=${`Refuse, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Refuse</button>
-      ${
-        asking && warned
-          ? html`
-            <button onClick=${() => setAsking(false)}>Not yet</button>
-            <button class="danger" disabled=${busy} onClick=${() => act("grant")} ref=${sure}>${warned}</button>
-          `
-          : html`
-            <button
-              class="main"
-              aria-label=${`Grant, ${who}`}
-              disabled=${busy}
-              onClick=${() => (warned ? setAsking(true) : act("grant"))}
-            >
-              ${warned ? "Grant…" : "Grant"}
-            </button>
-          `
-      }
+      <button
+        class="main grants"
+        aria-label=${`Grant, ${who}`}
+        aria-expanded=${warned ? String(asking) : null}
+        disabled=${busy || (asking && warned)}
+        onClick=${() => (warned ? setAsking(true) : act("grant"))}
+      >
+        ${warned ? "Grant…" : "Grant"}
+      </button>
     </footer>
+    ${
+      asking &&
+      warned &&
+      html`
+        <footer class="sure">
+          <button onClick=${() => setAsking(false)} ref=${sure}>Not yet</button>
+          <button class="danger" disabled=${busy} onClick=${() => act("grant")}>${warned}</button>
+        </footer>
+      `
+    }
   `;
 }

@@ -55,13 +55,12 @@ export function Apply({ planning, close }) {
           value=${reason}
           maxlength="2000"
           placeholder="optional, kept with each"
-          autofocus
           onInput=${(event) => setReason(event.target.value)}
         />
       </label>
     </form>
     <footer>
-      <button onClick=${close}>Cancel</button>
+      <button onClick=${close} autofocus>Cancel</button>
       <button class="danger" type="submit" form="apply" disabled=${active.length + likely.length > 0 && !sure}>
         End ${what}
       </button>

@@ -62,7 +62,7 @@ export function ProjectList({ chosen, path, query }) {
                 aria-current=${row.id === chosen ? "true" : null}
                 title=${row.where}
               >
-                <span class="name">${row.name}${row.where && html`<small>${row.where}</small>`}</span>
+                <span class="name">${row.name}${row.where && html`<small><bdi>${row.where}</bdi></small>`}</span>
                 ${
                   row.loops > 0 &&
                   html`

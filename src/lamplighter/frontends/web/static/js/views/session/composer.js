@@ -15,14 +15,13 @@ const KEYS = [
 ];
 const SPOKEN = { Up: "Up", Down: "Down" };
 
-export function Composer({ session, focused = false, onSent = () => {} }) {
-  const [text, setText] = useState("");
+/** {busy, refused, send(words, keys)}: send says whether it was sent. */
+function useSending(session) {
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState(null);
-  const field = useRef(null);
   const attempt = useRef(null); // the same text once more, after an error, is the same call: nothing is typed twice
   const send = async (words, keys) => {
-    if (busy || (!keys && !words)) return;
+    if (busy || (!keys && !words)) return false;
     const asked = JSON.stringify([words, keys]);
     if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
     setBusy(true);
@@ -30,25 +29,37 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
     try {
       await call("send_input", { session: session.id, text: words, keys }, { key: attempt.current.key });
       attempt.current = null;
-      if (!keys) setText("");
-      onSent(words);
+      return true;
     } catch (error) {
       // Only an answer that may never have come is asked for again; a refusal is over.
       if (!isUnsure(error)) attempt.current = null;
       setRefused(error);
+      return false;
     } finally {
       setBusy(false);
     }
+  };
+  return { busy, refused, send };
+}
+
+export function Composer({ session, focused = false, onSent = () => {} }) {
+  const [text, setText] = useState("");
+  const { busy, refused, send } = useSending(session);
+  const field = useRef(null);
+  const submit = async () => {
+    if (!(await send(text, false))) return;
+    setText("");
+    onSent(text);
   };
   const press = (event) => {
     if (event.key === "Escape") return void field.current.blur();
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    send(text, false);
+    submit();
   };
   const speaks = session.driver === "acp";
   return html`
-    <form class="composer" onSubmit=${(event) => (event.preventDefault(), send(text, false))}>
+    <form class="composer" onSubmit=${(event) => (event.preventDefault(), submit())}>
       <div class="line">
         <textarea
           ref=${field}
@@ -66,6 +77,18 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
       <${Refused} error=${refused} />
       ${session.driver !== "headless" && !speaks && html`<${Keys} send=${send} busy=${busy} />`}
     </form>
+  `;
+}
+
+/** While the keyboard is held, for those whose own has no such keys: which is seen where fingers are the pointer. */
+export function HeldKeys({ session }) {
+  const { busy, refused, send } = useSending(session);
+  const stay = (event) => event.preventDefault(); // the terminal keeps the focus, and a phone its keyboard
+  return html`
+    <div class="composer touch" onPointerDown=${stay} onMouseDown=${stay}>
+      <${Refused} error=${refused} />
+      <${Keys} send=${send} busy=${busy} />
+    </div>
   `;
 }
 

@@ -10,10 +10,12 @@ const ACKNOWLEDGED = 32 << 10;
 /** What a terminal answers by itself: its kind, its state, where the cursor is, a mode, a colour, a setting. */
 const ANSWER = /^\x1b(?:\[[?>=]?[\d;]*(?:\$y|[cnRtxy])|\]|P)/;
 
-/** {phase, held, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, refused with an error. */
+/** {phase, held, wanted, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, refused with an error.
+    `wanted` is the size with which the keyboard is wanted, also while it is not held: when the line is lost it comes back with it. */
 export function follow(session, screen, { onSize }) {
   const phase = signal("connecting");
   const held = signal(false);
+  const wanted = signal(null);
   const skipped = signal(0);
   const error = signal(null);
   let socket = null;
@@ -22,7 +24,6 @@ export function follow(session, screen, { onSize }) {
   let closed = false;
   let fresh = null; // the size of the screen that the next bytes draw
   let drawn = 0;
-  let wish = null; // the size with which the keyboard is wanted, also when the line comes back
 
   const say = (message) => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify(message));
 
@@ -42,23 +43,27 @@ export function follow(session, screen, { onSize }) {
 
   const hear = {
     screen: (said) => (
-      (fresh = said), (phase.value = "live"), (tries = 0), wish && !held.value && say({ type: "take", ...wish })
+      (fresh = said),
+      (phase.value = "live"),
+      (tries = 0),
+      wanted.value && !held.value && say({ type: "take", ...wanted.value })
     ),
     size: (said) => screen.resize(said.rows, said.cols).then(onSize),
     skipped: (said) => (skipped.value += said.bytes),
-    keyboard: (said) => (held.value = said.held && Boolean(wish)),
-    ended: () => ((phase.value = "ended"), (wish = null)),
+    keyboard: (said) => (held.value = said.held && Boolean(wanted.value)),
+    ended: () => ((phase.value = "ended"), (wanted.value = null)),
     lost: () => {},
     error: (said) => refuse(new LampError(said.error)),
   };
 
   function refuse(found) {
     if (phase.value === "live") {
-      wish = null; // the keyboard is refused, the screen goes on
+      wanted.value = null; // the keyboard is refused, the screen goes on
       sayError(found);
     } else if (found.code === "HOLDER_UNREACHABLE") {
       phase.value = "lost";
     } else {
+      wanted.value = null;
       error.value = found;
       phase.value = "refused";
     }
@@ -93,11 +98,12 @@ export function follow(session, screen, { onSize }) {
   return {
     phase,
     held,
+    wanted,
     skipped,
     error,
-    take: (size) => ((wish = size), say({ type: "take", ...size })),
-    release: () => ((wish = null), (held.value = false), say({ type: "release" })),
-    resize: (size) => wish && ((wish = size), say({ type: "resize", ...size })),
+    take: (size) => ((wanted.value = size), say({ type: "take", ...size })),
+    release: () => ((wanted.value = null), (held.value = false), say({ type: "release" })),
+    resize: (size) => wanted.value && ((wanted.value = size), say({ type: "resize", ...size })),
     close() {
       closed = true;
       clearTimeout(timer);

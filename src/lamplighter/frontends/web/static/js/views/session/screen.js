@@ -8,6 +8,7 @@ const LARGEST_PX = 14;
 const SMALLEST_PX = 9;
 const KEYBOARD_PX = 13;
 const LINE_HEIGHT = 1.2;
+const READ_MS = 250;
 /** Titles, links, the clipboard, colours, notifications, folders, marks: whatever output says of these, the page does nothing. */
 const SWALLOWED = [
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 46, 50, 51, 52, 99, 104, 105, 110, 111,
@@ -106,6 +107,7 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
   terminal.unicode.activeVersion = "11";
   for (const number of [...SWALLOWED, ...MORE_SWALLOWED]) terminal.parser.registerOscHandler(number, () => true);
   terminal.open(place);
+  const stopReading = readable(terminal, place);
   const stopColours = effect(() => void (terminal.options.theme = theme.value && colours()));
   return {
     terminal,
@@ -114,9 +116,32 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
     ...sizing(terminal, fit, place, widthRatio(fontFamily)),
     dispose() {
       stopColours();
+      stopReading();
       terminal.dispose();
     },
   };
+}
+
+/** What is seen, as text for those who hear it: xterm.js hides its own rows from them, and its mode for screen readers takes other
+    ways with keys. Rows that did not change stay the same. */
+function readable(terminal, place) {
+  const list = document.createElement("div");
+  Object.assign(list, { className: "sr", role: "list", ariaLabel: "Rows of the terminal" });
+  place.append(list);
+  let timer = 0;
+  const tell = () => {
+    timer = 0;
+    const { active } = terminal.buffer;
+    while (list.children.length > terminal.rows) list.lastChild.remove();
+    for (let row = 0; row < terminal.rows; row++) {
+      const line =
+        list.children[row] ?? list.appendChild(Object.assign(document.createElement("div"), { role: "listitem" }));
+      const text = active.getLine(active.viewportY + row)?.translateToString(true) ?? "";
+      if (line.textContent !== text) line.textContent = text;
+    }
+  };
+  const rendered = terminal.onRender(() => (timer ||= setTimeout(tell, READ_MS)));
+  return () => (rendered.dispose(), clearTimeout(timer), list.remove());
 }
 
 function drawing(terminal) {

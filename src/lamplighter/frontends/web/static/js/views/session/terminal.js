@@ -1,11 +1,11 @@
 // A session's terminal, live: watched by all who look, typed into by the operator who takes the keyboard.
 
-import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
+import { effect, html, useEffect, useRef, useState } from "../../../vendor/preact.js";
 import { bytes, count } from "../../format.js";
-import { addKeys } from "../../keys.js";
+import { addKeys, swallowKeys } from "../../keys.js";
 import { Problem, Waiting } from "../../parts/empty.js";
 import { say } from "../../parts/toast.js";
-import { Composer } from "./composer.js";
+import { Composer, HeldKeys } from "./composer.js";
 import { Find } from "./find.js";
 import { follow } from "./link.js";
 import { Picture } from "./picture.js";
@@ -31,13 +31,13 @@ export function Terminal({ session, isLog = false }) {
   const refused = shown?.link.error.value;
   if (refused?.code === "NOT_ATTACHABLE") return html`<${Picture} session=${session} why=${refused} />`;
   if (refused && refused.code !== "ENDED") return html`<${Problem} error=${refused} />`;
-  const held = shown?.link.held.value ?? false;
+  const wanted = Boolean(shown?.link.wanted.value);
   return html`
-    <section class=${`panel terminal ${held ? "held" : ""}`} aria-label=${isLog ? "Log" : "Terminal"}>
+    <section class=${`panel terminal ${wanted ? "held" : ""}`} aria-label=${isLog ? "Log" : "Terminal"}>
       <${Bar} shown=${shown} session=${session} isLog=${isLog} />
       ${!shown && html`<${Waiting} />`}
       <div class="screen" data-phase=${shown?.link.phase.value ?? "loading"}><div class="room" ref=${place}></div></div>
-      ${!held && session.state === "running" && html`<${Composer} session=${session} />`}
+      ${session.state === "running" && (wanted ? html`<${HeldKeys} session=${session} />` : html`<${Composer} session=${session} />`)}
     </section>
   `;
 }
@@ -45,19 +45,35 @@ export function Terminal({ session, isLog = false }) {
 /** A screen and its line, in a place whose size may change. */
 function begin(screen, id, place, isLog) {
   const fit = () =>
-    isLog ? screen.fitLog(LOG_ROWS) : link.held.value ? link.resize(screen.room()) : screen.fitWidth();
-  const link = follow(id, screen, { onSize: () => !link.held.value && fit() });
+    isLog ? screen.fitLog(LOG_ROWS) : link.wanted.value ? link.resize(screen.room()) : screen.fitWidth();
+  const link = follow(id, screen, { onSize: () => !link.wanted.value && fit() });
   const watcher = new ResizeObserver(fit);
   watcher.observe(place);
+  const stopSwallowing = swallowWhileLost(screen, link);
   const stop = link.held.subscribe((held) => {
     screen.terminal.options.disableStdin = !held;
     screen.terminal.options.cursorBlink = held;
     if (held) screen.terminal.focus();
-    else if (!isLog) screen.fitWidth();
+    else if (!isLog && !link.wanted.peek()) screen.fitWidth();
   });
   screen.terminal.attachCustomKeyEventHandler((event) => press(event, screen, link));
-  return { screen, link, end: () => (stop(), watcher.disconnect(), link.close(), screen.dispose()) };
+  return { screen, link, end: () => (stop(), stopSwallowing(), watcher.disconnect(), link.close(), screen.dispose()) };
 }
+
+/** What is typed for a session that cannot be reached is lost: nothing on the page may take it for its own keys. At once, not once it
+    is drawn: keys come fast. */
+function swallowWhileLost(screen, link) {
+  let stop = null;
+  const stopLooking = effect(() => {
+    stop?.();
+    const lost = link.wanted.value && !link.held.value;
+    stop = lost ? swallowKeys((event) => isDetach(event) && event.type === "keydown" && giveBack(screen, link)) : null;
+  });
+  return () => (stopLooking(), stop?.());
+}
+
+const isDetach = (event) =>
+  event.ctrlKey && !event.shiftKey && !event.altKey && (event.key === "\\" || event.code === "Backslash");
 
 /** Whether xterm.js may have the key. */
 function press(event, screen, link) {
@@ -69,7 +85,7 @@ function press(event, screen, link) {
   }
   if (event.ctrlKey && event.shiftKey && event.code === "KeyV") return false; // the browser pastes
   if (!link.held.value) return false;
-  if (event.ctrlKey && !event.shiftKey && !event.altKey && (event.key === "\\" || event.code === "Backslash")) {
+  if (isDetach(event)) {
     if (event.type === "keydown") giveBack(screen, link);
     event.preventDefault();
     return false;
@@ -91,7 +107,7 @@ function giveBack(screen, link) {
 
 function Bar({ shown, session, isLog }) {
   const [finding, setFinding] = useState(false);
-  const held = shown?.link.held.value ?? false;
+  const held = Boolean(shown?.link.wanted.value);
   const take = () => {
     if (isLog || !shown || held || shown.link.phase.value !== "live") return;
     const panel = document.querySelector(".terminal");
@@ -138,13 +154,14 @@ function Bar({ shown, session, isLog }) {
 function Said({ shown, session, isLog }) {
   const phase = shown?.link.phase.value ?? "connecting";
   const held = shown?.link.held.value ?? false;
+  const wanted = Boolean(shown?.link.wanted.value);
   const skipped = shown?.link.skipped.value ?? 0;
   const words = {
     connecting: "connecting…",
-    live: held ? "You have the keyboard" : isLog ? "as it comes" : "watching, read-only",
-    lost: "no connection; trying again…",
-    ended: "it has ended",
-    refused: "it has ended",
+    live: held ? "You have the keyboard" : isLog ? "live" : "watching, read-only",
+    lost: wanted ? "Connection lost, reconnecting… What you type is not sent." : "Connection lost, reconnecting…",
+    ended: "session ended",
+    refused: "session ended",
   };
   return html`
     <div class="row said" role="status">

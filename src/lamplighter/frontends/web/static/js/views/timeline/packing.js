@@ -10,7 +10,7 @@ const MOST_ROWS = 40;
 export function lanesOf(spans, range) {
   const found = new Map();
   for (const span of spans) {
-    const key = span.project_id ?? span.project ?? "";
+    const key = span.project ? (span.project_id ?? span.project) : "";
     if (!found.has(key)) found.set(key, { key, name: span.project ?? "No project", spans: [] });
     found.get(key).spans.push(span);
   }
