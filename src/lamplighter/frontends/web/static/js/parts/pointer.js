@@ -19,8 +19,7 @@ function press(event) {
 
 function guard(event) {
   const button = buttonAt(event);
-  if (!pressed || event.detail === 0 || !button?.matches(ACTS) || button === pressed.button)
-    return;
+  if (!pressed || event.detail === 0 || !button?.matches(ACTS) || button === pressed.button) return;
   event.preventDefault();
   event.stopImmediatePropagation();
 }
