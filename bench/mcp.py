@@ -1,10 +1,12 @@
-"""MCP: the bridge against the SDK's own trivial echo server, a call against its echo, and many bridges at once.
+"""MCP: the bridge against the SDK's own trivial echo server, a call against its echo, how large its answers are, and many
+bridges at once.
 
 The daemon runs and has served a client before: that is how agents find it.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -14,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.accounts import cpu_of, memory_of
 from bench.lamps import Lamps, lamps
@@ -48,6 +51,7 @@ def measure(scale: Scale) -> Iterator[Row]:
         yield from _starts(scale, ours)
         for pair in _pairs(ours, scale.neighbours):
             yield from _calls(scale, ours, pair)
+        yield from _answers(ours, scale.neighbours)
     with lamps() as ours:
         ours.start_many(scale.neighbours)
         yield from _crowd(scale, ours)
@@ -155,6 +159,39 @@ def _calls(scale: Scale, ours: Lamps, pair: Pair) -> Iterator[Row]:
     name = f"list_sessions of {scale.neighbours} over {pair.way}"
     yield Row(name, Sample(times[0], "ms"), Sample(times[1], "ms"), pair.peer_name, pair.target)
     yield Row(f"{name}, CPU of the server", Sample([mine], "ms"), Sample([its], "ms"), pair.peer_name)
+
+
+# -- what a model reads
+
+
+def _answers(ours: Lamps, number: int) -> Iterator[Row]:
+    """Of each answer both parts, in bytes: a client gives its model one or the other."""
+    with _greeted(ours, BRIDGE) as bridge:
+        name = f"bench-{uuid.uuid4().hex[:8]}"
+        session = bridge.call("start_session", command=["sh", "-c", "seq 1000; exec cat"], name=name)
+        bridge.call("wait_session", session=name, until="text=1000", since=0)
+        asked: list[tuple[str, str, dict[str, object]]] = [
+            (f"list_sessions of {number}", "list_sessions", {"selection": _SELECTION}),
+            ("get_session", "get_session", {"session": name}),
+            ("read_output of 200 lines", "read_output", {"session": name, "mode": "output", "lines": 200}),
+            ("wait_session", "wait_session", {"session": name, "until": "text=1000", "since": 0}),
+            ("end_session", "end_session", {"session": name}),
+        ]
+        yield from _sizes("start_session", session)
+        for title, tool, arguments in asked:
+            yield from _sizes(title, bridge.call(tool, **arguments))
+
+
+def _sizes(title: str, result: dict[str, Any]) -> Iterator[Row]:
+    content = sum(len(part["text"].encode()) for part in result["content"])
+    yield Row(f"{title}: content", Sample([content], "bytes"))
+    yield Row(f"{title}: structuredContent", Sample([len(_structure(result))], "bytes"))
+
+
+def _structure(result: dict[str, Any]) -> bytes:
+    """As a client writes it down for its model; nothing where a tool's result is a text."""
+    found = result.get("structuredContent")
+    return b"" if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 # -- many at once

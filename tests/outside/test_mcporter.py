@@ -49,7 +49,7 @@ def test_a_whole_round_over_http(reach: Reach) -> None:
     )
     assert waited["met"].startswith("text")
     _, read = call(reach, "http", "read_output", session=session, mode="output")
-    assert "a word" in read["text"]
+    assert "a word" in read["content"][0]["text"]
     _, ended = call(reach, "http", "end_session", session=session)
     assert ended["state"] == "ended"
 

@@ -152,6 +152,9 @@ class WaitSession(Request):
         default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
     )
     quiet: str = Field(default="2s", description="with idle or reply: this long without output or input")
+    first: bool = Field(
+        default=False, description="of several sessions, wait for the first that comes to it, not for all"
+    )
     ids: list[str] | None = Field(
         default=None,
         max_length=100_000,
@@ -206,8 +209,8 @@ class Waited(Result):
 
 @operation(command="wait", group="sessions", positional=("session",))
 async def wait_session(call: Call, request: WaitSession) -> Waited:
-    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; or until each of several has.
-    Changes nothing.
+    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; of several until each has,
+    or the first. Changes nothing.
 
     A word that names a session means that one; anything else is a selection, of which all are waited for that match when
     this is called. Of several things to wait for, the first that comes is told. TIMEOUT when it takes longer than the timeout;
@@ -225,7 +228,7 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
             await call.app.readable(call, session)
     if len(chosen) > 1:
         await call.emit(WaitedFor(ids=[session.id for session in chosen]))
-    found = await call.app.waiting.wait_for_all(chosen, conditions, timeout, request.since, quiet)
+    found = await call.app.waiting.wait_for_all(chosen, conditions, timeout, request.since, quiet, first=request.first)
     alone = found[0] if len(found) == 1 else dict.fromkeys(WaitedOne.model_fields) | _of_many(found)
     return Waited.model_validate({**alone, "sessions": found})
 

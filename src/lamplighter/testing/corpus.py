@@ -43,7 +43,7 @@ _CODEX = [
     ("finished, with a job", "working", "sleep"),
     ("interrupted", "finished"),
     ("permission", "waiting", "permission to run: touch here"),
-    ("refused key", "finished", "this key was taken back"),
+    ("trust", "waiting", "trust"),
     ("in an editor", "waiting", "vim is open"),
     ("rate limit", "working", "429 Too Many Requests"),
     ("failed with 500", "finished", "high demand"),

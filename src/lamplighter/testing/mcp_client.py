@@ -33,12 +33,16 @@ _SERVER = "lamplighter"
 
 
 class ToolError(Exception):
-    """A tool said no: `text` is what an agent reads, `error` the structured error where there is one."""
+    """A tool said no: `error` is the structured error where there is one, `text` what an agent is told, whichever way it reads
+    it: toolsets of other servers write the structure into the text."""
 
     def __init__(self, result: dict[str, Any]) -> None:
         self.text: str = result["content"][0]["text"]
         structured: dict[str, Any] = result.get("structuredContent") or {}
         self.error: dict[str, Any] = structured.get("error") or {}
+        if self.text.startswith("{"):
+            assert json.loads(self.text) == structured
+            self.text = f"{self.error['code']}: {self.error['message']}. Next: {self.error['hint']}"
         super().__init__(self.text)
 
     @property
@@ -52,6 +56,25 @@ class RpcError(Exception):
     def __init__(self, error: dict[str, Any]) -> None:
         self.code: int = error["code"]
         super().__init__(error["message"])
+
+
+def text_result(result: dict[str, Any]) -> dict[str, Any]:
+    """The text, where there is one, and the facts about it."""
+    return told([part["text"] for part in result["content"]])
+
+
+def told(parts: list[str]) -> dict[str, Any]:
+    *text, facts = parts
+    lines = [line.partition(": ") for line in facts.splitlines() if not line.startswith(" ")]
+    return {"text": "".join(text), **{name: _value(value) for name, _, value in lines}}
+
+
+def _value(word: str) -> Any:
+    """A number, a truth or a word, as an outline has it."""
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
 
 
 class McpClient:
@@ -68,7 +91,7 @@ class McpClient:
         self._numbers = itertools.count(1)
         self._answers: dict[Any, queue.Queue[dict[str, Any] | None]] = {}
         self._called: dict[int, str] = {}
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self._schemas: dict[str, dict[str, Any] | None] = {}
         self._gone = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -94,11 +117,12 @@ class McpClient:
         return greeting
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured result; ToolError when the tool says no."""
+        """The structured result, of a tool whose result is a text that text and the facts about it; ToolError when the tool
+        says no."""
         result = self.raw(tool, arguments)
         if result.get("isError"):
             raise ToolError(result)
-        return result["structuredContent"]
+        return result["structuredContent"] if "structuredContent" in result else text_result(result)
 
     def raw(self, tool: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
         return self.request("tools/call", {"name": tool, "arguments": arguments, **more})
@@ -129,11 +153,12 @@ class McpClient:
 
     def _check(self, tool: str, result: dict[str, Any]) -> None:
         """As both SDKs do: a tool with an output schema returns a structure that fits it; one that fails may return none."""
-        if tool not in self._schemas or result.get("resultType", "complete") != "complete":
+        schema = self._schemas.get(tool)
+        if schema is None or result.get("resultType", "complete") != "complete":
             return
         structure = result.get("structuredContent")
         if structure is not None or not result.get("isError"):
-            jsonschema.validate(structure, self._schemas[tool])
+            jsonschema.validate(structure, schema)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN
+from lamplighter.testing.mcp_client import LEGACY, MODERN, told
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.web import Web, descriptors, port_of, web
 
@@ -34,7 +34,8 @@ async def connected(web: Web, era: str, **options: Any) -> AsyncGenerator[Client
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    assert result.structured_content is not None
+    if result.structured_content is None:  # its result is a text, and the facts about it
+        return told([part.text for part in result.content])
     return result.structured_content
 
 

@@ -20,12 +20,12 @@ def test_every_error_is_within_every_output_schema(toolset: str) -> None:
     for tool in served.tools:
         for error in kinds():
             structured = served.failure(error)[1]
-            if structured is not None:
+            if structured is not None and tool.output_schema is not None:
                 jsonschema.validate(structured, tool.output_schema)
 
 
 @pytest.mark.parametrize("toolset", TOOLSETS)
 def test_half_a_result_is_not(toolset: str) -> None:
-    for tool in load(toolset).tools:
+    for schema in [tool.output_schema for tool in load(toolset).tools if tool.output_schema is not None]:
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({}, tool.output_schema)
+            jsonschema.validate({}, schema)

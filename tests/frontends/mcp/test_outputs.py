@@ -1,8 +1,12 @@
-"""Every tool of every toolset, called through the SDK's own client: it holds each result against the tool's output schema."""
+"""Every tool of every toolset, called through the SDK's own client: it holds each result against the tool's output schema.
+
+Half of the clients give their model the structure alone, the other half the text alone: each says everything.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,18 +19,38 @@ from mcp.client.stdio import StdioServerParameters
 from lamplighter.frontends.mcp.toolsets import TOOLSETS
 from lamplighter.testing import kiro_cli, scripted
 from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.mcp_client import bridge_command
+from lamplighter.testing.mcp_client import bridge_command, told
 from lamplighter.testing.tmux import Tmux, tmux_of
 
 PATIENCE = "120s"
+PROSE: dict[str, Callable[[dict[str, Any]], str]] = {
+    "boot_report": lambda found: found["report"],
+    "read_capture": lambda found: found["text"],
+}
+"""Whose text is for a person or a model to read, as in the original."""
 GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def facts(found: Any) -> Iterator[str]:
+    """What a text must say of a result: every value in it, as it is or as JSON has it."""
+    if isinstance(found, dict):
+        for value in found.values():
+            yield from facts(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from facts(value)
+    elif isinstance(found, str):
+        yield json.dumps(found, ensure_ascii=False)[1:-1]
+    elif found is not None:
+        yield json.dumps(found)
 
 
 class Round:
     """One client of one toolset, and which of its tools it has called."""
 
-    def __init__(self, client: Client, home: Path) -> None:
+    def __init__(self, client: Client, tools: str, home: Path) -> None:
         self.client = client
+        self.tools = tools
         self.home = home
         self.called: set[str] = set()
 
@@ -35,7 +59,27 @@ class Round:
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, (tool, result.content)
         self.called.add(tool)
-        return result.structured_content or {}
+        said = [part.text for part in result.content]
+        found = result.structured_content
+        if found is None:  # its result is a text, and the facts about it
+            return told(said)
+        if tool in PROSE:
+            assert said == [PROSE[tool](found)]
+        elif self.tools != "core":
+            assert [json.loads(text) for text in said] == [found]
+        else:
+            assert [fact for fact in facts(found) if fact not in said[0]] == [], said[0]
+        return found
+
+    async def refused(self, tool: str, **arguments: Any) -> None:
+        """What fails says the same in both parts too, or it is plain text alone."""
+        result = await self.client.call_tool(tool, arguments)
+        assert result.is_error
+        (content,) = result.content
+        if self.tools == "tmux":
+            assert result.structured_content is None
+        elif self.tools != "core":
+            assert json.loads(content.text) == result.structured_content
 
     async def until(self, tool: str, done: Callable[[dict[str, Any]], bool], **arguments: Any) -> dict[str, Any]:
         """Asked again and again: each answer on the way is checked too."""
@@ -152,7 +196,7 @@ async def rekindle(here: Round) -> None:
 
 
 async def delx(here: Round) -> None:
-    one, two = [(await here.ask("start_session", agent_id=name))["session_id"] for name in ("one", "two")]
+    one, two = [(await here.ask("start_therapy_session", agent_id=name))["session_id"] for name in ("one", "two")]
     await here.ask("agent_handoff", from_session_id=one, to_session_id=two, context_summary="half", blocker="oil")
     for profile in ("full", "compact", "minimal", "machine"):
         await here.ask("get_session_summary", session_id=two, response_profile=profile)
@@ -199,10 +243,10 @@ def test_every_tool_keeps_its_output_schema(furnished: Engine, user_tmux: Tmux, 
         async with AsyncExitStack() as stack:
             server = StdioServerParameters(command=command, args=arguments, env=dict(furnished.environment))
             client = await stack.enter_async_context(Client(server))
-            here = Round(client, Path(furnished.environment["HOME"]))
+            here = Round(client, tools, Path(furnished.environment["HOME"]))
             listed = (await client.list_tools()).tools
-            assert all(tool.output_schema for tool in listed)
             await ROUNDS[tools](here)
+            await here.refused(listed[0].name, nonsense=1)
             assert {tool.name for tool in listed} == here.called
 
     asyncio.run(asyncio.wait_for(go(), 300))

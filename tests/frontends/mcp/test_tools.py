@@ -46,6 +46,9 @@ CORE = [
     "update_record",
 ]
 
+TEXTS = {"read_output", "load_handoff"}
+"""Whose result is a text, with the facts about it in a second part."""
+
 
 @pytest.fixture(params=[LEGACY, MODERN])
 def client(lit: Engine, request: pytest.FixtureRequest) -> Iterator[McpClient]:
@@ -62,7 +65,7 @@ def test_the_list_is_small_and_closed(client: McpClient) -> None:
     assert len(json.dumps(listed, separators=(",", ":")).encode()) < 24_000
     for tool in listed["tools"]:
         assert tool["inputSchema"]["additionalProperties"] is False, tool["name"]
-        assert tool["outputSchema"]["type"] == "object"
+        assert ("outputSchema" in tool) is (tool["name"] not in TEXTS)
         assert all(field.get("description") for field in tool["inputSchema"]["properties"].values()), tool["name"]
         hints = tool["annotations"]
         assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= hints.keys()
@@ -144,7 +147,7 @@ def test_older_revisions_are_spoken(lit: Engine, revision: str) -> None:
         assert client.initialize()["protocolVersion"] == revision
         assert [tool["name"] for tool in client.request("tools/list", {})["tools"]] == CORE
         text = client.raw("list_sessions", {})["content"][0]["text"]
-        assert text == "0 sessions", "where there is no structure yet, the text says it"
+        assert text == "sessions: none\nleft_out: 0", "where there is no structure yet, the text says it"
 
 
 @pytest.mark.parametrize("tool", CORE)
@@ -335,3 +338,41 @@ def test_a_folder_whose_name_is_no_text(lit: Engine) -> None:
         assert (refused.value.code, "no UTF-8" in refused.value.text) == ("BAD_INPUT", True)
         assert client.call("start_session", command=["cat"], cwd="/")["state"] == "running"
         client.close()
+
+
+# -- several at once
+
+
+def test_the_first_of_several_and_who_has_ended_by_a_timeout(client: McpClient) -> None:
+    short = client.call("start_session", command=["sh", "-c", "read line; exit 3"], name="several-short")["id"]
+    long = client.call("start_session", command=["cat"], name="several-long")["id"]
+    late = client.call("wait_session", session="several-*", timeout="0.1s")
+    assert [(row["id"], row["state"], row["met"]) for row in late["sessions"]] == [
+        (short, "running", "timeout"),
+        (long, "running", "timeout"),
+    ]
+    client.call("send_input", session=short, text="go")
+    first = client.call("wait_session", session="several-*", first=True, timeout="120s")
+    assert (first["met"], [row["id"] for row in first["sessions"]]) == ("ended", [short])
+    assert first["sessions"][0]["exit"] == {"code": 3}
+    last = client.call("start_session", command=["sh", "-c", "read line; exit 4"], name="several-last")["id"]
+    client.call("send_input", session=last, text="go")
+    client.call("wait_session", session=last, timeout="120s")
+
+    def told() -> bool:
+        late = client.call("wait_session", session=f"{long}+{last},ended", timeout="1s")
+        assert late["met"] == "timeout"
+        found = {row["id"]: (row["met"], row.get("exit")) for row in late["sessions"]}
+        return found == {last: ("ended", {"code": 4}), long: ("timeout", None)}
+
+    assert wait_until(told)
+
+
+def test_a_cursor_past_the_end_is_refused(client: McpClient) -> None:
+    session = client.call("start_session", command=["sh", "-c", "echo up; exec cat"], headless=True)["id"]
+    end = client.call("wait_session", session=session, until="text=up\n", since=0)["sessions"][0]["cursor"]
+    page = client.call("read_output", session=session, mode="output", since=end)
+    assert (page["text"], page["cursor"]) == ("", end)
+    with pytest.raises(ToolError, match=rf"past the end .* at {end}\b") as refused:
+        client.call("read_output", session=session, mode="output", since=end + 1)
+    assert refused.value.code == "BAD_INPUT"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lamplighter.errors import Code, ConflictError, ForbiddenError, LampError
@@ -37,7 +39,8 @@ def test_nobody_is_told_to_give_what_a_tool_does_not_take() -> None:
         "the operator grants it with lamp approve ap-1; then repeat exactly this call with approval ap-1; it holds once"
     )
     error: LampError = ForbiddenError(Code.APPROVAL_NEEDED, "x", hint)
-    assert OPENCLAW.failure(error)[0].endswith("lamp approve ap-1; then repeat exactly this call; it holds once")
+    said = json.loads(OPENCLAW.failure(error)[0])["error"]["hint"]
+    assert said == "the operator grants it with lamp approve ap-1; then repeat exactly this call; it holds once"
     assert CORE.failure(error)[0].endswith(hint)
 
 

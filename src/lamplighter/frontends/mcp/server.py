@@ -23,7 +23,7 @@ from lamplighter.frontends.mcp.conversation import Client, Conversation
 from lamplighter.frontends.mcp.progress import ticking
 from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
-from lamplighter.frontends.mcp.toolset import Answer, Tool, Toolset
+from lamplighter.frontends.mcp.toolset import Tool, Toolset
 from lamplighter.frontends.mcp.wording import worded
 from lamplighter.frontends.refusals import Refusals
 
@@ -101,7 +101,12 @@ class Desk:
     async def _run(self, tool: Tool, conversation: Conversation, arguments: dict[str, Any]) -> types.CallToolResult:
         request = tool.parse(arguments)
         async with ticking(conversation):
-            return _result(await tool.run(conversation, request))
+            answer = await tool.run(conversation, request)
+        if tool.result is None:
+            parts = [answer.text or "", self.toolset.written(answer.structured)]
+            return types.CallToolResult(content=[types.TextContent(text=part) for part in parts if part])
+        text = self.toolset.written(answer.structured) if answer.text is None else answer.text
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer.structured)
 
     def _failure(self, error: LampError) -> types.CallToolResult:
         text, structured = self.toolset.failure(error)
@@ -229,7 +234,3 @@ def _listed(one: Resource) -> types.Resource:
     return types.Resource(
         uri=one.uri, name=one.name, title=one.title, description=one.description, mime_type=one.mime_type
     )
-
-
-def _result(answer: Answer) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=answer.text)], structured_content=answer.structured)

@@ -6,6 +6,7 @@ Knows schemas and texts; knows nothing of the SDK or of sockets.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool gives back: the structured result, and one short text for those who read no structure."""
+    """What a tool gives back: a structured result. Half of the clients give their model that alone, the other half the text
+    alone, so the text says the same: as the toolset writes it, or as the tool does. Of a tool whose result is a text, the text
+    and the facts about it."""
 
     structured: dict[str, Any]
-    text: str
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,13 @@ READS = Hints(read_only=True, destructive=False, idempotent=True)
 @dataclass(frozen=True)
 class Tool:
     """`description` is what an agent reads: effect, when to use it and when another, what is destroyed and kept, who may, what
-    fails. `request` forbids fields that it does not have."""
+    fails. `request` forbids fields that it does not have. `result` is None for a tool whose result is a text."""
 
     name: str
     title: str
     description: str
     request: type[Request]
-    result: type[BaseModel]
+    result: type[BaseModel] | None
     run: Callable[[Conversation, Any], Awaitable[Answer]]
     hints: Hints
 
@@ -63,8 +66,8 @@ class Tool:
         return input_schema(self.request)
 
     @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        return output_schema(self.result)
+    def output_schema(self) -> dict[str, Any] | None:
+        return None if self.result is None else output_schema(self.result)
 
     def parse(self, arguments: dict[str, Any]) -> Request:
         """The request, or BAD_INPUT that names each argument that is wrong. An unknown one is an error, always."""
@@ -75,6 +78,15 @@ def told(run: Callable[..., Any]) -> str:
     """A function's docstring as a description: paragraphs, without the line breaks of the source."""
     paragraphs = inspect.cleandoc(run.__doc__ or "").split("\n\n")
     return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def as_json(structured: dict[str, Any]) -> str:
+    return json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
+
+
+def failed(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A failure in both parts, for those who read JSON in the text as well."""
+    return as_json(document), document
 
 
 def as_text(error: LampError) -> str:
@@ -89,15 +101,17 @@ def _failure(error: LampError) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Toolset:
-    """`failure` says how an error reads; by default as the core's do. `resources` makes what there is to read beside the
-    tools. `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted.
-    `aliases`: names that are not listed, and mean a tool that is."""
+    """`failure` says how an error reads; by default as the core's do. `written` makes the text of a result; by default it is the
+    whole result as JSON, which scripts of other servers' users parse. `resources` makes what there is to read beside the tools.
+    `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted. `aliases`:
+    names that are not listed, and mean a tool that is."""
 
     name: str
     title: str
     instructions: str
     tools: tuple[Tool, ...]
     failure: Callable[[LampError], tuple[str, dict[str, Any] | None]] = field(default=_failure)
+    written: Callable[[dict[str, Any]], str] = field(default=as_json)
     resources: Callable[[App], Resources] | None = None
     implicit_approval: bool = False
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -25,7 +25,7 @@ from lamplighter.lifecycle.dialogue.conversations import Conversations
 from lamplighter.lifecycle.dialogue.replies import Reply
 from lamplighter.lifecycle.fleet import Fleet, Lamp
 from lamplighter.lifecycle.persistence import persist
-from lamplighter.lifecycle.talk.reading import Reading
+from lamplighter.lifecycle.talk.reading import Reading, past_the_end
 from lamplighter.lifecycle.talk.speech import first_of
 from lamplighter.lifecycle.tasks import Tasks, until
 from lamplighter.line import RefusedError
@@ -166,6 +166,9 @@ class Talks:
             cursor, more = self._size(session, journal), False
         else:
             text, cursor, more = await asyncio.to_thread(journal.page, since or 0, limit)
+            end = self._size(session, journal)
+            if since is not None and since > end:
+                raise past_the_end(session, since, end)
             if lines is not None:
                 text = "".join(text.splitlines(keepends=True)[-lines:])
         yield _page(session, mode, text, cursor, more)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from lamplighter.domain.session import Session
+from lamplighter.errors import Code, InputError
 from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import INPUT
 from lamplighter.lifecycle.fleet import Fleet
@@ -65,6 +66,14 @@ class Reading:
         else:
             page = await self._in_turn(desk, _page, desk.reader, lines, since, limit, ended)
         return {"id": session.id, "mode": "output", **page}
+
+    async def refuse_past(self, session: Session, since: int) -> None:
+        """BAD_INPUT for a cursor past the end of the log."""
+        desk = self._desk(session)
+        async with desk.lock:
+            end = desk.reader.tail_lines(1).next_cursor
+        if since > end:
+            raise past_the_end(session, since, end)
 
     async def raw(self, session: Session, cursor: int, limit: int = 1 << 20) -> tuple[bytes, int]:
         """Bytes from a cursor on, and the cursor after them."""
@@ -227,6 +236,15 @@ class Reading:
             : max(0, len(self._desks) - _READERS)
         ]:
             _close(self._desks.pop(name))
+
+
+def past_the_end(session: Session, since: int, end: int) -> InputError:
+    """The cursor is another session's or another mode's: what comes next would be missed."""
+    return InputError(
+        Code.BAD_INPUT,
+        f"cursor {since} is past the end of the output of {session.name} ({session.id}), which is at {end}",
+        "take the cursor that came with a page of this output, or leave it out",
+    )
 
 
 def _close(desk: _Desk) -> None:

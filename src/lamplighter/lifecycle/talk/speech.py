@@ -189,6 +189,8 @@ class Speech:
                 yield page
             return
         page = await self.reading.output(session, lines, since, limit)
+        if since and not page["text"] and not page["more"]:
+            await self.reading.refuse_past(session, since)
         yield page
         while follow:
             if not page["more"] and not await self.more(session.id, page["cursor"]):

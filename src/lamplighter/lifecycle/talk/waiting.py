@@ -45,15 +45,21 @@ class Waiting:
         timeout: float | None,
         since: int | None,
         quiet: float,
+        *,
+        first: bool = False,
     ) -> list[dict[str, Any]]:
-        """Until each has come to one of these, in the order given. The first that never can, or the timeout, ends the wait."""
+        """Until each has come to one of these, in the order given: the first that never can ends the wait. With `first` until any
+        one of them has, and what never can is left to the others. The timeout says which have come by then."""
         waits = [asyncio.ensure_future(self.wait_for_one(session, conditions, since, quiet)) for session in chosen]
         try:
             async with asyncio.timeout(timeout):
+                if first:
+                    return [waits[await _first_true(waits, [""] * len(waits))].result()]
                 return list(await asyncio.gather(*waits))
         except TimeoutError:
             late = [session for session, wait in zip(chosen, waits, strict=True) if not _came(wait)]
-            raise _too_late(late or chosen, len(chosen), conditions, timeout or 0.0) from None
+            came = [wait.result() for wait in waits if _came(wait)] if late else []
+            raise _too_late(late or chosen, came, conditions, timeout or 0.0) from None
         finally:
             await _drop(waits)
 
@@ -231,8 +237,10 @@ async def _drop(waits: Iterable[asyncio.Future[Any]]) -> None:
     await asyncio.gather(*waits, return_exceptions=True)
 
 
-def _too_late(late: list[Session], of: int, conditions: Sequence[str], seconds: float) -> DeadlineError:
-    until = " or ".join(conditions)
+def _too_late(
+    late: list[Session], came: list[dict[str, Any]], conditions: Sequence[str], seconds: float
+) -> DeadlineError:
+    until, of = " or ".join(conditions), len(late) + len(came)
     named = ", ".join(f"{session.name} ({session.id})" for session in late[:_NAMED])
     more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
     many = f", {len(late)} of {of}" if of > 1 else ""
@@ -241,7 +249,8 @@ def _too_late(late: list[Session], of: int, conditions: Sequence[str], seconds: 
         f"{named}{more}{many}: not {until[:60]} within {format_duration(seconds)}",
         "they go on; wait longer, or look at them with lamp read" if of > 1 else _GOES_ON,
         until=until[:200],
-        sessions=[session.id for session in late],
+        late=[{"id": session.id, "name": session.name, "state": session.state.value} for session in late],
+        came=came,
     )
 
 

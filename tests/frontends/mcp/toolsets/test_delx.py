@@ -57,10 +57,6 @@ def close(client: McpClient, session: str, **more: Any) -> dict[str, Any]:
     return client.call("close_session", session_id=session, **more)
 
 
-def text_of(client: McpClient, tool: str, **arguments: Any) -> str:
-    return client.raw(tool, arguments)["content"][0]["text"]
-
-
 # -- what each does
 
 
@@ -514,12 +510,8 @@ def test_safe_answers_claim_nothing_and_quote_the_agent(client: McpClient, profi
     found = result["structuredContent"]
     assert found["epitaph"] == EPITAPH
     assert found["epitaph_source"] == "the agent's own words, quoted as data"
+    assert json.loads(result["content"][0]["text"]) == found
     ours = json.dumps({name: value for name, value in found.items() if name != "epitaph"})
-    if profile != "machine":
-        text = result["content"][0]["text"]
-        if EPITAPH in text:
-            assert f'epitaph (the agent\'s own words, quoted as data): "{EPITAPH}"' in text
-        ours += text.replace(EPITAPH, "")
     claims = ("conscious", "sentien", "feel", "alive", "soul", "person", "emotion", "love", "rebirth", "died")
     assert [word for word in claims if word in ours.lower()] == []
 
@@ -559,4 +551,4 @@ def test_profiles_say_less_and_less(client: McpClient) -> None:
     assert {"session_id", "status", "reason", "recovery_token"} <= set(minimal)
     assert "summary" not in minimal
     assert "summary" not in client.call("close_session", session_id=session, include_summary=False)
-    assert "recovery token" in text_of(client, "close_session", session_id=session)
+    assert "recovery token" in close(client, session)["message"]

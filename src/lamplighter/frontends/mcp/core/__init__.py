@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
+from lamplighter.frontends.mcp.core.outline import outlined
 from lamplighter.frontends.mcp.core.reading import SessionResources
 from lamplighter.frontends.mcp.core.remembering import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
 from lamplighter.frontends.mcp.core.scanning import SCAN_HOST
@@ -35,5 +36,6 @@ TOOLSET = Toolset(
         SEARCH_RECORDS,
         UPDATE_RECORD,
     ),
+    written=outlined,
     resources=SessionResources,
 )

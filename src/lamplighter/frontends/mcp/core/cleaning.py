@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import derived, given
 from lamplighter.frontends.mcp.core.size import cut, fitting
@@ -51,7 +50,7 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
         "not_in_plan": named,
         "not_in_plan_left_out": len(others) - len(named),
     }
-    return Answer(structured, _said(found, len(others)))
+    return Answer(structured)
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
@@ -59,15 +58,6 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     why = None if row["why"] is None else cut(row["why"], 160)
     because = cut("; ".join(row["evidence"]), 160)
     return {**kept, "because": because, "quiet_for": int(row["quiet_for"]), "why": why}
-
-
-def _said(found: dict[str, Any], others: int) -> str:
-    sums = found["sums"]
-    if found["applied"]:
-        parts = [f"{sums[name]} {name}" for name in ("ended", "skipped", "survived", "failed") if sums[name]]
-        return f"{found['plan']} applied: {', '.join(parts) or 'nothing to end'}"
-    frees = f"{counted(sums['processes'], 'process')}, {sums['memory'] >> 20} MB"
-    return f"{found['plan']} would end {counted(sums['sessions'], 'session')} ({frees}); {others} more match but are not in it"
 
 
 CLEANUP_SESSIONS = Tool(

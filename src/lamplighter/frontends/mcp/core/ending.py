@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.handoff import Policy
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
@@ -21,7 +20,9 @@ ENDS = Hints(read_only=False, destructive=True, idempotent=True)
 class EndedBy(Result):
     id: str
     state: str = Field(description="ended; or ending: your own, or something survives")
-    certificate: dict[str, Any] = Field(description="guarantee, seconds, processes, survivors, spared")
+    certificate: dict[str, Any] = Field(
+        description="guarantee, seconds, ended (how many), processes (each), survivors, spared"
+    )
     handoff: dict[str, Any] | None = Field(description="id, source, stored, carried, redacted")
 
 
@@ -30,19 +31,13 @@ _OF_A_HANDOFF = ("id", "source", "stored", "resolved", "dropped", "carried", "re
 
 
 def _answer(found: dict[str, Any]) -> Answer:
-    certificate = certified(found["certificate"])
     handoff = found["handoff"] and {name: found["handoff"][name] for name in _OF_A_HANDOFF}
     structured = {
         **{name: found[name] for name in (*EndedBy.model_fields, *_MORE)},
-        "certificate": certificate,
+        "certificate": certified(found["certificate"]),
         "handoff": handoff,
     }
-    left = len(found["certificate"]["survivors"])
-    proof = f"{counted(certificate['processes'], 'process')}, {left} left alive, guarantee {certificate['guarantee']}"
-    if found["state"] == "ending" and not left:
-        proof = "it ends once your turn is over"
-    stored = f"; {counted(sum(handoff['stored'].values()), 'record')} handed off" if handoff else ""
-    return Answer(structured, f"{found['name']} ({found['id']}) is {found['state']}: {proof}{stored}")
+    return Answer(structured)
 
 
 async def end_session(conversation: Conversation, request: Request) -> Answer:

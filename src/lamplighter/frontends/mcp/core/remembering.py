@@ -18,11 +18,7 @@ from lamplighter.operations.records import SearchRecords, UpdateRecord
 _PROJECT = "its name, identity or folder; by default yours"
 
 
-class Loaded(Result):
-    packet: str = Field(description="id of the receipt")
-    text: str
-    needed: int = Field(description="the least budget that would do")
-    cuts: dict[str, int] = Field(description="what was left out, by section")
+_OF_A_PACKET = ("packet", "before", "bytes", "needed", "cuts", "shortened")
 
 
 async def load_handoff(conversation: Conversation, request: Request) -> Answer:
@@ -33,7 +29,7 @@ async def load_handoff(conversation: Conversation, request: Request) -> Answer:
     what is needed; NOT_FOUND.
     """
     found = await conversation.operate("load_handoff", **given(request), folder=conversation.client.cwd)
-    return Answer({name: found[name] for name in (*Loaded.model_fields, "before", "bytes", "shortened")}, found["text"])
+    return Answer({name: found[name] for name in _OF_A_PACKET}, found["text"])
 
 
 LOAD_HANDOFF = Tool(
@@ -48,7 +44,7 @@ LOAD_HANDOFF = Tool(
         project=(str | None, Field(default=None, description=_PROJECT)),
         prompt=(str | None, Field(default=None, description="your first task: adds what fits it best")),
     ),
-    Loaded,
+    None,
     load_handoff,
     READS,
 )
@@ -84,7 +80,7 @@ async def store_records(conversation: Conversation, request: Request) -> Answer:
     found = await conversation.operate("store_records", **arguments, folder=conversation.client.cwd)
     rows = [{name: row[name] for name in ("id", "type", "state")} for row in found["records"]]
     structured = {**{name: found[name] for name in (*Kept.model_fields, "withheld")}, "records": rows}
-    return Answer(structured, f"stored {found['stored']}: {', '.join(row['id'] for row in rows)}")
+    return Answer(structured)
 
 
 STORE_RECORDS = Tool(
@@ -124,9 +120,7 @@ async def search_records(conversation: Conversation, request: Request) -> Answer
         "total": found["total"],
         "left_out": len(rows) - len(shown),
     }
-    lines = [f"{row['id']} {row['type']}: {cut(row['content'], 160)}" for row in shown]
-    lines += [f"session {row['id']} {row['name']}" for row in sessions]
-    return Answer(structured, "\n".join(lines) or "nothing found")
+    return Answer(structured)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +165,7 @@ async def update_record(conversation: Conversation, request: Request) -> Answer:
     """
     found = await conversation.operate("update_record", **given(request), folder=conversation.client.cwd)
     rows = [{name: row[name] for name in ("id", "type", "state")} for row in found["records"]]
-    return Answer({"records": rows}, ", ".join(f"{row['id']} is {row['state']}" for row in rows))
+    return Answer({"records": rows})
 
 
 UPDATE_RECORD = Tool(

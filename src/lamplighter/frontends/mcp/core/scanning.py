@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.size import cut, fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, told
@@ -33,9 +32,7 @@ async def scan_host(conversation: Conversation, _: Request) -> Answer:
         "agents": named,
         "agents_left_out": len(agents) - len(named),
     }
-    sums = found["sums"]
-    held = f"{counted(sums['processes'], 'process')} of {counted(sums['sessions'], 'dead session')}, {sums['memory'] >> 20} MB"
-    return Answer(structured, f"{held}; {counted(sums['agents'], 'agent')} nobody manages")
+    return Answer(structured)
 
 
 def _leak(leak: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import derived
 from lamplighter.frontends.mcp.core.size import cut, fitting
@@ -15,6 +14,7 @@ from lamplighter.operations.operation import Request, Result
 from lamplighter.operations.query import GetSession
 
 _MOST_PROCESSES = 25
+_MOST_NAMED = 20
 
 
 class ListTool(Request):
@@ -70,10 +70,7 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
     rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
     shown = fitting(rows[: request.limit])
     left = len(rows) - len(shown)
-    structured = {"sessions": shown, "left_out": left, "next": shown[-1]["id"] if left else None}
-    lines = [f"{row['id']} {row['name']}: {row['verdict']}, {row['because']}" for row in shown]
-    head = f"{len(shown)} of {counted(len(rows), 'session')}" if left else counted(len(shown), "session")
-    return Answer(structured, "\n".join([head, *(cut(line, 120) for line in lines)]))
+    return Answer({"sessions": shown, "left_out": left, "next": shown[-1]["id"] if left else None})
 
 
 class Detail(Result):
@@ -120,9 +117,7 @@ async def get_session(conversation: Conversation, request: Request) -> Answer:
     several ids begin so.
     """
     found = await conversation.operate("get_session", session=getattr(request, "session", ""))
-    return Answer(
-        detailed(found), f"{found['name']} ({found['id']}) is {found['state']}, {found['verdict']}: {_said(found)}"
-    )
+    return Answer(detailed(found))
 
 
 def detailed(found: dict[str, Any]) -> dict[str, Any]:
@@ -141,24 +136,23 @@ def detailed(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(found: dict[str, Any]) -> str:
-    if found["ending"]:
-        return f"{found['ending']['how']} by {found['ending']['by']}, {cut(found['ending']['reason'] or 'no reason given')}"
-    return cut("; ".join(found["evidence"]))
-
-
 def _ending(ending: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if ending is None else {**ending, "certificate": certified(ending["certificate"])}
 
 
 def certified(certificate: dict[str, Any]) -> dict[str, Any]:
-    """A certificate in short: how many, and in full only what is still alive."""
+    """A certificate in short: how many were ended, the first of them by name, and in full only what is still alive."""
+    processes = [
+        {"pid": each["pid"], "command": cut(str(each["command"]), 80), "signal": each["signal"]}
+        for each in certificate["processes"][:_MOST_NAMED]
+    ]
     return {
         "guarantee": certificate["guarantee"],
         "seconds": certificate["seconds"],
-        "processes": len(certificate["processes"]),
-        "survivors": certificate["survivors"][:20],
-        "spared": certificate["spared"][:20],
+        "ended": len(certificate["processes"]),
+        "processes": processes,
+        "survivors": certificate["survivors"][:_MOST_NAMED],
+        "spared": certificate["spared"][:_MOST_NAMED],
     }
 
 

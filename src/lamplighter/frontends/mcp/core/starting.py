@@ -61,8 +61,7 @@ async def start_session(conversation: Conversation, request: Request) -> Answer:
     found = await conversation.operate(
         "start_session", environment=conversation.client.environment or _plain(), **arguments
     )
-    structured = {name: found[name] for name in Started.model_fields}
-    return Answer(structured, f"started {found['name']} ({found['id']}), pid {found['pid']}")
+    return Answer({name: found[name] for name in Started.model_fields})
 
 
 def _plain() -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, DeadlineError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.derivation import APPROVAL, SESSION, derived, given
@@ -33,10 +32,7 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes repeat it with approval.
     ACTIVE when an agent's dialog would take the text; ENDED when it is over.
     """
-    found = await conversation.operate("send_input", **given(request))
-    return Answer(
-        found, f"sent {counted(found['size'], 'byte')} to {found['id']}; its answer begins at cursor {found['cursor']}"
-    )
+    return Answer(await conversation.operate("send_input", **given(request)))
 
 
 SEND_INPUT = Tool(
@@ -62,14 +58,7 @@ class ReadTool(Request):
     approval: str | None = Field(default=None, description=APPROVAL)
 
 
-class Read(Result):
-    text: str
-    cursor: int = Field(description="pass as since to go on from here")
-    more: bool = Field(description="there is more already")
-    lost: int = Field(description="bytes that rotation took")
-
-
-_ALSO = ("id", "mode", "exact")  # exact: false when a screen was rebuilt without its beginning
+_FACTS = ("id", "cursor", "more", "lost", "exact")
 
 
 async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
@@ -86,10 +75,10 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     elif request.since is None and request.lines is None:
         arguments["lines"] = 200
     found = await conversation.operate("read_output", **arguments)
-    structured = {name: found[name] for name in (*Read.model_fields, *_ALSO)}
-    if request.mode == "transcript":  # said once: the text is the messages
-        structured = {**structured, "text": "", "messages": found["messages"]}
-    return Answer(structured, found["text"] or f"nothing yet; the cursor is {found['cursor']}")
+    facts = {name: found[name] for name in _FACTS}
+    if request.mode == "transcript":
+        return Answer({**facts, "messages": found["messages"]}, "")
+    return Answer(facts, found["text"])
 
 
 READ_OUTPUT = Tool(
@@ -97,7 +86,7 @@ READ_OUTPUT = Tool(
     "Read a session's screen or output",
     told(read_output),
     ReadTool,
-    Read,
+    None,
     read_output,
     READS,
 )
@@ -107,7 +96,11 @@ class WaitTool(Request):
     session: str = Field(description="id, its beginning, name, or a selection: mine,kind:subagent")
     until: str = Field(
         default="ended",
-        description="ended; idle (quiet, at no work); reply (to what was sent last); text=… it prints",
+        description="ended; idle (quiet, at no work); waiting (it asks a person); reply (to what was sent last); text=… (it "
+        "prints that). Several, with commas: the first that comes",
+    )
+    first: bool = Field(
+        default=False, description="of several sessions: return at the first that gets there, not at the last"
     )
     timeout: str = Field(default="50s", description="give up after this: 30s, 10m; the session goes on")
     since: int | None = Field(default=None, ge=0, description="with text=…: from this cursor on, not from now")
@@ -117,9 +110,14 @@ class WaitTool(Request):
     approval: str | None = Field(default=None, description=APPROVAL)
 
 
+_TIMEOUT = "timeout"
+
+
 class WaitedFor(Result):
     met: str = Field(description="what came true, or timeout")
-    sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit, reply")
+    sessions: list[dict[str, Any]] = Field(
+        description="each: id, name, state, met (what came true of it, or timeout), cursor, exit, failed, reply"
+    )
     left_out: int
 
 
@@ -133,19 +131,15 @@ async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
+        met, rows = found["met"], found["sessions"]
     except DeadlineError as error:
         if error.code is not Code.TIMEOUT:
             raise
-        return Answer(
-            {"met": "timeout", "sessions": [], "left_out": 0}, f"not {request.until} within {request.timeout}"
-        )
-    rows = found["sessions"]
-    rows = [{name: value for name, value in row.items() if value is not None or name == "exit"} for row in rows]
+        late = [{**one, "met": _TIMEOUT} for one in error.details["late"]]
+        met, rows = _TIMEOUT, [*error.details["came"], *late]
+    rows = [{name: value for name, value in row.items() if value is not None} for row in rows]
     shown = fitting(rows)
-    structured = {"met": found["met"], "sessions": shown, "left_out": len(rows) - len(shown)}
-    names = ", ".join(f"{row['name']} ({row['state']})" for row in shown[:10])
-    replies = [f"\n{row['reply']}" for row in shown[:10] if row.get("reply")]
-    return Answer(structured, f"{found['met']}: {names}{''.join(replies)}")
+    return Answer({"met": met, "sessions": shown, "left_out": len(rows) - len(shown)})
 
 
 WAIT_SESSION = Tool(

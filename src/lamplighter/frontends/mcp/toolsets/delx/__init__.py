@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import LampError
-from lamplighter.frontends.mcp.toolset import Toolset, as_text
+from lamplighter.frontends.mcp.toolset import Toolset, failed
 from lamplighter.frontends.mcp.toolsets.delx.closing import CLOSE, SUMMARY
 from lamplighter.frontends.mcp.toolsets.delx.going_on import HANDOFF, RESUME, START, START_THERAPY
 from lamplighter.frontends.mcp.wording import worded
@@ -20,8 +20,7 @@ _WORDS = {
 
 
 def failure(error: LampError) -> tuple[str, dict[str, Any]]:
-    said = worded(error, _WORDS, implicit_approval=True)
-    return as_text(said), {"error": said.document()}
+    return failed({"error": worded(error, _WORDS, implicit_approval=True).document()})
 
 
 TOOLSET = Toolset(

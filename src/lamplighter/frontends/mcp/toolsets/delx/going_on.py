@@ -139,10 +139,7 @@ async def resume_session(conversation: Conversation, request: ResumeSession) -> 
         "packet": found["packet"],
         "awaiting_successor": found["waiting"],
     }
-    answer = answered(request, structured, f"{advice} {in_words(source)}")
-    if request.bare or not found["packet"]:
-        return answer
-    return Answer(answer.structured, f"{answer.text}\n{found['packet']}")
+    return answered(request, structured, f"{advice} {in_words(source)}")
 
 
 def _advice(session: dict[str, Any], before: dict[str, Any] | None) -> str:

@@ -5,7 +5,6 @@ What an agent said of itself is quoted as it is and marked as a quotation; nothi
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 from pydantic import Field
@@ -57,22 +56,14 @@ class ResponseOptions(Request):
 
 
 def answered(options: ResponseOptions, structured: dict[str, Any], said: str) -> Answer:
-    """The answer as it was asked for. `said` is a sentence of ours; what the agent said is in the structure alone."""
+    """The answer as it was asked for. `said` is a sentence of ours; what the agent said of itself is quoted beside it."""
     found = _profiled(structured, options.response_profile)
     if options.bare:
-        return Answer(found, json.dumps(found, ensure_ascii=False))
+        return Answer(found)
     words = f"{said} {_SAFE}" if options.response_mode == "model_safe" else said
     if options.response_profile == "full":
         found["message"] = words
-    return Answer(found, _with_quotation(words, found, options))
-
-
-def _with_quotation(words: str, found: dict[str, Any], options: ResponseOptions) -> str:
-    """For those who read no structure: the last word, on a line of its own, as a quotation."""
-    epitaph = found.get("epitaph")
-    if not epitaph or options.response_profile == "minimal":
-        return words
-    return f"{words}\nepitaph ({QUOTED}): {json.dumps(epitaph, ensure_ascii=False)}"
+    return Answer(found)
 
 
 def _profiled(structured: dict[str, Any], profile: Profile) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Agents(Result):
 
 async def listed(conversation: Conversation, _: Nothing) -> Answer:
     rows = await known(conversation)
-    return Answer({"agents": rows, "count": len(rows)}, ", ".join(row["name"] for row in rows) or "no agents")
+    return Answer({"agents": rows, "count": len(rows)})
 
 
 async def known(conversation: Conversation) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ async def chat(conversation: Conversation, request: Chat) -> Answer:
     turn = await say(conversation, "chat", request.message, request.session_id)
     done = await finish(conversation, turn, stream=request.stream)
     told = {"content": done["content"], "session_id": done["session_id"], "timestamp": done["ended_at"]}
-    return Answer({**told, "is_complete": True}, _short(done["content"]))
+    return Answer({**told, "is_complete": True})
 
 
 class Command(Request):
@@ -56,7 +56,7 @@ class Ran(Result):
 
 async def command(conversation: Conversation, request: Command) -> Answer:
     told, _ = await run(conversation, request.command, request.session_id)
-    return Answer(told, _short(told["output"]))
+    return Answer(told)
 
 
 async def run(conversation: Conversation, line: str, session: str | None) -> tuple[dict[str, Any], str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import Code, LampError
+from lamplighter.frontends.mcp.toolset import failed
 
 CODES: dict[Code, str] = {
     Code.NOT_FOUND: "SESSION_NOT_FOUND",
@@ -34,5 +35,4 @@ def code_of(error: LampError) -> str:
 
 
 def failure(error: LampError) -> tuple[str, dict[str, Any]]:
-    code = code_of(error)
-    return f"{code}: {error.message}. Next: {error.hint}", {"error": {**error.document(), "code": code}}
+    return failed({"error": {**error.document(), "code": code_of(error)}})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
@@ -42,7 +41,7 @@ class Remarks(Result):
 async def history(conversation: Conversation, request: History) -> Answer:
     found = await conversation.operate("read_kiro_history", session_id=request.session_id, limit=request.limit)
     told = {"session_id": found["session"]["id"], "history": found["history"], "count": len(found["history"])}
-    return Answer(told, f"{counted(told['count'], 'entry')} of {told['session_id']}")
+    return Answer(told)
 
 
 class Cleared(Result):
@@ -53,7 +52,7 @@ class Cleared(Result):
 async def history_clear(conversation: Conversation, request: Which) -> Answer:
     found = await conversation.operate("clear_kiro_session", session_id=request.session_id, conversation=False)
     told = {"success": True, "session_id": found["session_id"]}
-    return Answer(told, f"the history of {found['session_id']} is cleared; kiro-cli itself still remembers")
+    return Answer(told)
 
 
 class Save(Request):
@@ -74,8 +73,7 @@ async def save(conversation: Conversation, request: Save) -> Answer:
             Code.BAD_INPUT, "the path has control characters in it", "give another path; nothing was written"
         )
     told, session = await run(conversation, f"/save {request.path}", request.session_id)
-    said = f"{session} saved to {request.path}" if told["success"] else f"kiro-cli did not save {session}"
-    return Answer({**told, "session_id": session, "save_path": request.path}, said)
+    return Answer({**told, "session_id": session, "save_path": request.path})
 
 
 TOOLS = (

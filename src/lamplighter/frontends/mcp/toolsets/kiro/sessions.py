@@ -6,7 +6,6 @@ import os
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.kiro_settings import kiro_settings
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
@@ -46,8 +45,7 @@ async def create(conversation: Conversation, request: Create) -> Answer:
         working_directory=folder,
         environment=conversation.client.environment,
     )
-    active = " and is the active session" if made["is_active"] else "; another one is active"
-    return Answer(made, f"{made['id']} works in {made['working_directory']}{active}")
+    return Answer(made)
 
 
 class Sessions(Result):
@@ -60,7 +58,7 @@ async def listed(conversation: Conversation, _: Nothing) -> Answer:
     found = await conversation.operate("list_kiro_sessions")
     rows = found["sessions"]
     told = {"sessions": rows, "active_session_id": found["active"], "count": len(rows)}
-    return Answer(told, f"{counted(len(rows), 'session')}, active: {found['active'] or 'none'}")
+    return Answer(told)
 
 
 class One(Request):
@@ -74,7 +72,7 @@ class Switched(Result):
 
 async def switch(conversation: Conversation, request: One) -> Answer:
     found = await conversation.operate("switch_kiro_session", session_id=request.session_id)
-    return Answer({"success": True, "active_session_id": found["active"]}, f"{found['active']} is the active session")
+    return Answer({"success": True, "active_session_id": found["active"]})
 
 
 class Ended(Result):
@@ -84,10 +82,7 @@ class Ended(Result):
 
 async def end(conversation: Conversation, request: One) -> Answer:
     found = await conversation.operate("end_kiro_session", session_id=request.session_id)
-    active = found["active"] or "none"
-    return Answer(
-        {"success": True, "session_id": found["session_id"]}, f"ended, nothing of it is left; active: {active}"
-    )
+    return Answer({"success": True, "session_id": found["session_id"]})
 
 
 class Which(Request):
@@ -104,7 +99,7 @@ async def clear(conversation: Conversation, request: Which) -> Answer:
     found = await conversation.operate("clear_kiro_session", session_id=request.session_id, conversation=True)
     folder, cleared = found["working_directory"], found["deleted"] or found["remembered"]
     said = f"Cleared kiro-cli session in {folder}" if cleared else "No kiro-cli session file found"
-    return Answer({"success": cleared, "message": said, "path": found["file"]}, said)
+    return Answer({"success": cleared, "message": said, "path": found["file"]})
 
 
 TOOLS = (

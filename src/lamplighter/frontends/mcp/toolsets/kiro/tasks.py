@@ -34,7 +34,7 @@ async def chat_async(conversation: Conversation, request: ChatAsync) -> Answer:
     turn = await say(conversation, "task", request.message, request.session_id)
     told = {name: turn[name] for name in ("task_id", "session_id", "status")}
     said = "Task started. Poll kiro_task_status for updates."
-    return Answer({**told, "message": said}, f"{turn['task_id']} is {turn['status']}. {said}")
+    return Answer({**told, "message": said})
 
 
 class Status(Request):
@@ -63,7 +63,7 @@ class TaskStatus(Result):
     next_chunk_index: int | None = Field(default=None, description="pass it as from_chunk_index next time")
     total_chunks: int | None = None
     result: str | None = Field(default=None, description="all that was said, when completed")
-    error: str | None = Field(
+    error: str | dict[str, Any] | None = Field(
         default=None, description="why there is no result, when failed; or that there is no such task"
     )
     problem: dict[str, Any] | None = Field(
@@ -77,7 +77,7 @@ async def status(conversation: Conversation, request: Status) -> Answer:
         turn = await conversation.operate("get_kiro_turn", task_id=request.task_id, since=start)
     except MissingError:
         unknown = {"error": "Task not found", "task_id": request.task_id}
-        return Answer(unknown, f"there is no task {request.task_id} of yours; kiro_task_list lists those there are")
+        return Answer(unknown)
     new = [_chunk(turn, start, number, content) for number, content in enumerate(_page(turn["chunks"]))]
     told: dict[str, Any] = {
         "task_id": turn["task_id"],
@@ -97,7 +97,7 @@ async def status(conversation: Conversation, request: Status) -> Answer:
         told["problem"] = failure(problem(turn))[1]["error"]
     if turn["status"] == "failed":
         told["error"] = f"{told['problem']['code']}: {told['problem']['message']}"
-    return Answer(told, f"{turn['task_id']} is {turn['status']}, {len(new)} new chunks of {turn['total_chunks']}")
+    return Answer(told)
 
 
 def _chunk(turn: dict[str, Any], start: int, number: int, content: str) -> dict[str, Any]:
@@ -133,7 +133,7 @@ async def cancel(conversation: Conversation, request: Cancel) -> Answer:
     except MissingError:
         turn = {"cancelled": False}
     said = "Task cancelled" if turn["cancelled"] else "Task not found or already completed"
-    return Answer({"success": turn["cancelled"], "task_id": request.task_id, "message": said}, said)
+    return Answer({"success": turn["cancelled"], "task_id": request.task_id, "message": said})
 
 
 class ListTasks(Request):
@@ -164,7 +164,7 @@ class Tasks(Result):
 async def tasks(conversation: Conversation, request: ListTasks) -> Answer:
     found = await conversation.operate("list_kiro_turns", session_id=request.session_id, done=request.include_done)
     rows = [_task(turn) for turn in found["turns"]]
-    return Answer({"tasks": rows, "count": len(rows)}, f"{len(rows)} tasks")
+    return Answer({"tasks": rows, "count": len(rows)})
 
 
 def _task(turn: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class PoolStats(Result):
 
 
 async def pool(_: Conversation, __: Nothing) -> Answer:
-    return Answer({"pool_stats": {"enabled": False}}, "there is no pool: each message is a process of its own")
+    return Answer({"pool_stats": {"enabled": False}})
 
 
 TOOLS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import Code, ForbiddenError, LampError
-from lamplighter.frontends.mcp.toolset import Toolset, as_text
+from lamplighter.frontends.mcp.toolset import Toolset, failed
 from lamplighter.frontends.mcp.toolsets.openclaw.ending import CLEANUP, KILL
 from lamplighter.frontends.mcp.toolsets.openclaw.seeing import HISTORY, LIST
 from lamplighter.frontends.mcp.toolsets.openclaw.talking import SEND, SPAWN
@@ -27,7 +27,7 @@ def failure(error: LampError) -> tuple[str, dict[str, Any]]:
     """With openclaw's status beside the error: forbidden for what is not the caller's, timeout, else error."""
     status = "forbidden" if isinstance(error, ForbiddenError) else "timeout" if error.code is Code.TIMEOUT else "error"
     said = worded(error, _WORDS, implicit_approval=True)
-    return as_text(said), {"status": status, "error": said.document()}
+    return failed({"status": status, "error": said.document()})
 
 
 TOOLSET = Toolset(

@@ -6,10 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.plan import DEFAULT_SELECTION
 from lamplighter.domain.selection import Seen, Selection, parse_selection
-from lamplighter.domain.size import format_size
 from lamplighter.errors import ForbiddenError, LampError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
@@ -63,12 +61,7 @@ async def sessions_kill(conversation: Conversation, request: SessionsKill) -> An
         "guarantee": told["certificate"]["guarantee"],
         "survivors": survivors[:_SURVIVORS_SHOWN],
     }
-    texts = {
-        "killed": f"{key} was killed, with {counted(answer['processes'], 'process')}; nothing of it is left",
-        "ending": f"{key} is being ended; still alive: {counted(len(survivors), 'process')}",
-        "already_ended": f"{key} had ended before; it is not listed any more",
-    }
-    return Answer(answer, texts[status])
+    return Answer(answer)
 
 
 class SessionsCleanup(Request):
@@ -288,13 +281,7 @@ def _answer(request: SessionsCleanup, plan: dict[str, Any], rows: list[dict[str,
         "freed": freed,
         "kept": kept[:_KEPT_SHOWN] + ([f"and {len(kept) - _KEPT_SHOWN} more"] if len(kept) > _KEPT_SHOWN else []),
     }
-    verb = "would be" if request.dryRun else "was" if len(gone) == 1 else "were"
-    others = sum(1 for row in rows if row["outcome"] in ("approval_needed", "would_need_approval"))
-    text = (
-        f"{counted(len(gone), 'session')} {verb} ended or taken out of the list: {counted(freed['processes'], 'process')}, "
-        f"{format_size(freed['memoryBytes'])}; {len(kept)} kept"
-    )
-    return Answer(answer, text + (f"; {others} need the operator's approval" if others else ""))
+    return Answer(answer)
 
 
 KILL = Tool(

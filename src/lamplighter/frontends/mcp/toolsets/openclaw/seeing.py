@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.errors import LampError
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Tool
@@ -90,12 +89,9 @@ async def sessions_list(conversation: Conversation, request: SessionsList) -> An
     following = request.offset + len(rows)
     more = following < len(found)
     answer: dict[str, Any] = {"count": len(rows), "sessions": rows, "hasMore": more}
-    running = sum(1 for shown in rows if shown["status"] == "running")
-    text = f"{len(rows)} of {counted(len(found), 'session')}, {running} of them running"
     if more:
         answer["nextOffset"] = following
-        text += f"; go on with offset {following}"
-    return Answer(answer, text)
+    return Answer(answer)
 
 
 def _wanted(one: Entry, request: SessionsList) -> bool:
@@ -177,8 +173,7 @@ async def sessions_history(conversation: Conversation, request: SessionsHistory)
     }
     if told["older"]:
         answer["nextOffset"] = request.offset + len(messages)
-    more = f"; {told['older']} older ones: go on with offset {answer['nextOffset']}" if told["older"] else ""
-    return Answer(answer, f"{counted(len(messages), 'message')} of {key}, which is {answer['status']}{more}")
+    return Answer(answer)
 
 
 LIST = Tool(

@@ -42,20 +42,16 @@ async def sessions_send(conversation: Conversation, request: SessionsSend) -> An
     sent = await conversation.operate("send_input", session=session.id, text=request.message, part="send")
     answer: dict[str, Any] = {"status": "accepted", "runId": run_id(conversation.key), "sessionKey": key}
     if request.timeoutSeconds == 0:
-        return Answer(answer, f"typed into {key}; its reply was not waited for")
-    unread = Answer(answer, f"typed into {key}; its reply is not yours to read")
+        return Answer(answer)
     if not conversation.app.reads(conversation.caller, session):
-        return unread
+        return Answer(answer)
     try:
         told = await _told(conversation, session, request.timeoutSeconds)
         rests = told is not None
         answer["reply"] = told or await _reply(conversation, session, sent["cursor"], request.message)
     except ForbiddenError:  # who may send may not read; it is typed all the same, and must not look as if it were not
-        return unread
-    answer["status"] = "ok" if rests else "timeout"
-    if answer["status"] == "timeout":
-        return Answer(answer, f"typed into {key}, which is still at it; sessions_history shows the reply later")
-    return Answer(answer, f"{key} replied with {len(answer['reply'])} characters")
+        return Answer(answer)
+    return Answer({**answer, "status": "ok" if rests else "timeout"})
 
 
 async def _told(conversation: Conversation, session: Session, seconds: float) -> str | None:
@@ -150,7 +146,7 @@ async def sessions_spawn(conversation: Conversation, request: SessionsSpawn) -> 
         part="spawn",
     )
     answer = {"status": "accepted", "runId": run, "childSessionKey": key, "sessionId": spawned["id"]}
-    return Answer(answer, f"{spawned['agent']} was started as {key}; sessions_history shows what it does")
+    return Answer(answer)
 
 
 SEND = Tool(

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
 from lamplighter.frontends.mcp.toolsets.rekindle.sessions import SESSION
@@ -44,11 +43,7 @@ def _capture(found: dict[str, Any]) -> dict[str, Any]:
 async def list_captures(conversation: Conversation, request: ListCaptures) -> Answer:
     found = await conversation.operate("list_captures", session=request.session_id)
     rows = [_capture(one) for one in found["captures"]]
-    lines = [
-        f"{row['id']} of {row['session_id']}, {row['captured_at']}, {counted(row['message_count'], 'message')}"
-        for row in rows
-    ]
-    return Answer({"captures": rows, "count": len(rows), "total": found["total"]}, "\n".join(lines) or "no captures")
+    return Answer({"captures": rows, "count": len(rows), "total": found["total"]})
 
 
 class ReadCapture(Request):
@@ -102,7 +97,7 @@ async def capture_now(conversation: Conversation, request: CaptureNow) -> Answer
     )
     told = {name: kept[name] for name in ("message_count", "transcript_path", "at_least", "redacted", "withheld")}
     structured = {"success": True, "capture_id": kept["id"], "session_id": kept["session"], **told}
-    return Answer(structured, f"{kept['id']}: {counted(kept['message_count'], 'message')} of {kept['session']}")
+    return Answer(structured)
 
 
 TOOLS = (

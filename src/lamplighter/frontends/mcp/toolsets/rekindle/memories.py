@@ -15,7 +15,6 @@ from lamplighter.operations.operation import Request, Result, default_of
 from lamplighter.operations.records import ListRecords, SearchRecords
 
 Category = Literal["preference", "lesson", "context", "relationship", "general"]
-_SHOWN = 200
 
 
 class Memory(Result):
@@ -35,12 +34,6 @@ def _memory(record: dict[str, Any]) -> dict[str, Any]:
     taken = ("id", "content", "category", "importance", "type", "source", "created_at", "supersedes")
     told = {name: record[name] for name in taken}
     return {**told, "project": record["project_name"] or record["project"], "session_id": record["session"]}
-
-
-def _lines(memories: list[dict[str, Any]]) -> str:
-    return "\n".join(
-        f"{one['id']} ({one['category']} {one['importance']}): {one['content'][:_SHOWN]}" for one in memories
-    )
 
 
 class StoreMemory(Request):
@@ -75,7 +68,7 @@ async def store_memory(conversation: Conversation, request: StoreMemory) -> Answ
     )
     identifier = kept["records"][0]["id"]
     said = f"stored as {identifier}" if kept["stored"] else f"known already, word for word, as {identifier}"
-    return Answer({"id": identifier, "message": said, "redacted": kept["redacted"], "withheld": kept["withheld"]}, said)
+    return Answer({"id": identifier, "message": said, "redacted": kept["redacted"], "withheld": kept["withheld"]})
 
 
 class SearchMemory(Request):
@@ -94,7 +87,7 @@ class Results(Result):
 
 async def search_memory(conversation: Conversation, request: SearchMemory) -> Answer:
     found = await _found(conversation, "search_records", request.model_dump())
-    return Answer({"count": len(found), "results": found}, _lines(found) or "nothing fits")
+    return Answer({"count": len(found), "results": found})
 
 
 class ListMemories(Request):
@@ -114,7 +107,7 @@ class Memories(Result):
 
 async def list_memories(conversation: Conversation, request: ListMemories) -> Answer:
     found = await _found(conversation, "list_records", request.model_dump())
-    return Answer({"count": len(found), "memories": found}, _lines(found) or "nothing is kept")
+    return Answer({"count": len(found), "memories": found})
 
 
 async def _found(conversation: Conversation, operation: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
@@ -155,7 +148,7 @@ async def update_memory(conversation: Conversation, request: UpdateMemory) -> An
         **given,
     )
     memory = _memory(kept["records"][0])
-    return Answer({"success": True, "memory": memory}, f"{memory['id']} holds from now on, in place of {request.id}")
+    return Answer({"success": True, "memory": memory})
 
 
 class DeleteMemory(Request):
@@ -170,7 +163,7 @@ class Deleted(Result):
 async def delete_memory(conversation: Conversation, request: DeleteMemory) -> Answer:
     await conversation.operate("update_record", action="forget", records=[_whole(request.id)])
     said = f"{request.id} is forgotten: it is found and loaded no more"
-    return Answer({"success": True, "message": said}, said)
+    return Answer({"success": True, "message": said})
 
 
 def _whole(identifier: str) -> str:

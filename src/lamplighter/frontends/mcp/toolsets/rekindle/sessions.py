@@ -71,7 +71,7 @@ async def end_session(conversation: Conversation, request: EndSession) -> Answer
         "redacted": kept["redacted"],
         "withheld": kept["withheld"],
     }
-    return Answer(structured, f"{message}\n{kept['summary']}")
+    return Answer(structured)
 
 
 def _message(kept: dict[str, Any]) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.keys import is_combination
 from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import server_for
@@ -95,7 +94,7 @@ async def new_session(conversation: Conversation, request: NewSession) -> Answer
         status=status,
         hint=hint if typed else f"Whether the command was typed is not known: it was interrupted just then. {hint}",
     )
-    return Answer(made.model_dump(), f'session "{request.name}": {status}. {made.hint}')
+    return Answer(made.model_dump())
 
 
 def _refuse_nul(line: str) -> None:
@@ -179,9 +178,7 @@ async def send_keys(conversation: Conversation, request: SendKeys) -> Answer:
         enter=request.enter,
         part="type",
     )
-    what = f"pressed {request.keys}" if pressed else f"typed {counted(len(request.keys), 'character')}"
-    told = f'{what}{" and Enter" if request.enter else ""} in session "{request.name}"'
-    return Answer(Typed(session=request.name, keys=request.keys, enter=request.enter).model_dump(), told)
+    return Answer(Typed(session=request.name, keys=request.keys, enter=request.enter).model_dump())
 
 
 async def kill_session(conversation: Conversation, request: ByName) -> Answer:
@@ -195,9 +192,7 @@ async def kill_session(conversation: Conversation, request: ByName) -> Answer:
     if found["survivors"]:
         raise survivors(found["survivors"])
     killed = found["state"] == "ended"
-    said = "and nothing of it is left" if killed else "is your own: it ends when your turn is over"
-    told = f'session "{request.name}" was killed, {said}' if killed else f'session "{request.name}" {said}'
-    return Answer(Killed(session=request.name, killed=killed).model_dump(), told)
+    return Answer(Killed(session=request.name, killed=killed).model_dump())
 
 
 def survivors(left: list[dict[str, Any]]) -> SurvivorsError:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import Act
 from lamplighter.drivers.tmux_server import Server, TmuxError, TmuxSilentError
 from lamplighter.drivers.tmux_windows import Window, find_windows
@@ -16,7 +15,6 @@ from lamplighter.frontends.mcp.toolsets.tmux.tool import ByName, Nameless, TmuxT
 from lamplighter.lifecycle.tmux.tmux_names import does_not_exist, says, silent
 from lamplighter.operations.operation import Result
 
-_SHOWN = 20
 _MOST_LINES = 10_000
 
 
@@ -70,15 +68,13 @@ async def list_sessions(conversation: Conversation, _: Nameless) -> Answer:
     for window in await _windows(conversation):
         by_session.setdefault(window.session_id, []).append(window)
     rows = [_row(windows) for windows in by_session.values()]
-    names = ", ".join(row.name for row in rows[:_SHOWN]) + (", …" if len(rows) > _SHOWN else "")
     found = Sessions(count=len(rows), sessions=rows)
-    return Answer(found.model_dump(), f"{counted(len(rows), 'tmux session')}: {names}" if rows else "no tmux sessions")
+    return Answer(found.model_dump())
 
 
 async def has_session(conversation: Conversation, request: ByName) -> Answer:
     exists = any(window.session == request.name for window in await _windows(conversation))
-    says_so = "exists" if exists else "does not exist"
-    return Answer(Existence(name=request.name, exists=exists).model_dump(), f'session "{request.name}" {says_so}')
+    return Answer(Existence(name=request.name, exists=exists).model_dump())
 
 
 async def list_windows(conversation: Conversation, request: ByName) -> Answer:
@@ -87,18 +83,14 @@ async def list_windows(conversation: Conversation, request: ByName) -> Answer:
         raise does_not_exist(request.name)
     rows = [WindowRow(index=one.index, name=one.name, active=one.active, panes=one.panes) for one in found]
     result = Windows(session=request.name, count=len(rows), windows=rows)
-    return Answer(result.model_dump(), f'{counted(len(rows), "window")} in session "{request.name}"')
+    return Answer(result.model_dump())
 
 
 async def capture_pane(conversation: Conversation, request: CapturePane) -> Answer:
     socket = server_of(conversation).socket
     lines = min(max(request.lines, 1), _MOST_LINES)
     text: str = (await conversation.operate("read_tmux", socket=socket, name=request.name, lines=lines))["text"]
-    last = text.rpartition("\n")[2].strip()[:200]
-    told = f'{counted(len(text.splitlines()), "line")} of session "{request.name}"' + (
-        f"; the last: {last}" if last else ""
-    )
-    return Answer(Captured(session=request.name, lines=lines, text=text).model_dump(), told)
+    return Answer(Captured(session=request.name, lines=lines, text=text).model_dump())
 
 
 async def _readable(conversation: Conversation) -> Server:
