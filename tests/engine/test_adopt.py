@@ -43,6 +43,27 @@ def seen(lit: Engine, condition: Callable[[dict[str, dict[str, Any]]], object]) 
     return by_hand(lit)
 
 
+def test_the_callers_own_tmux_is_meant(lit: Engine) -> None:
+    """A server in the caller's TMUX_TMPDIR, which the daemon does not know of."""
+    folder = lit.folder / "elsewhere"
+    folder.mkdir()
+    environment = {**lit.environment, "TMUX_TMPDIR": str(folder)}
+    made = subprocess.run(
+        ["tmux", "new-session", "-d", "-s", "twin", "-P", "-F", "#{pane_pid}", "sleep 301"],
+        env=environment, capture_output=True, text=True, timeout=200, check=True,
+    )  # fmt: skip
+    try:
+        adopted = lit.cli("adopt", "tmux:twin", "--json", env=environment)
+        assert adopted.returncode == 0, adopted
+        found = json.loads(adopted.stdout)
+        assert found["pid"] == int(made.stdout)
+        assert lit.show(found["id"])["tmux"]["socket"].startswith(str(folder))
+        lit.call("kill_session", session=found["id"], force=True, grace="0s")
+        assert lit.cli("adopt", "tmux:nobody", env=environment).returncode == 4
+    finally:
+        subprocess.run(["tmux", "kill-server"], env=environment, capture_output=True, timeout=200, check=False)
+
+
 def escapees(lit: Engine, tmux: Tmux, session: str, *names: str, mark: str) -> dict[str, Any]:
     """A pane in which these run, all of them up."""
     report = lit.folder / f"report-{uuid.uuid4().hex}"

@@ -351,9 +351,10 @@ class Undertaker:
         by = Caller(Rank.OPERATOR, ending.by)
         reading = self.fleet.reading(lamp.session.id)
         printed = output if output is not None else reading.offset if reading else 0
+        last = {"last_output": reading.last_output, "last_input": reading.last_input} if reading else {}
 
         async def save(summary: dict[str, Any], also: Callable[[sqlite3.Connection], None] | None) -> None:
-            end = _with_ending(replace(ending, summary=summary), printed)
+            end = _with_ending(replace(ending, summary=summary), {"output": printed, **last})
 
             async def write() -> Session | None:
                 return await self.fleet.change(lamp.session.id, by, "ended", end, also=also, **detail)
@@ -390,9 +391,9 @@ class Undertaker:
         return {**told, "summary": await self.farewell.provisional(lamp.session)}
 
 
-def _with_ending(ending: Ending, output: int) -> Callable[[Session], Session]:
-    """The session's last change: its ending, and how much it printed."""
-    return lambda session: replace(session.ended(ending), facts={**session.facts, "output": output})
+def _with_ending(ending: Ending, facts: dict[str, Any]) -> Callable[[Session], Session]:
+    """The session's last change: its ending, how much it printed, and when that and its input were last."""
+    return lambda session: replace(session.ended(ending), facts={**session.facts, **facts})
 
 
 def _told(session: Session, how: str, reason: str, exit: Exit | None, certificate: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,11 @@ class AdoptSession(Request):
     kind: Kind | None = Field(
         default=None, description="what it is for; by default task, or main for an agent at a terminal"
     )
+    environment: dict[str, str] | None = Field(
+        default=None,
+        description="TMUX and TMUX_TMPDIR of the caller, by which a tmux there would find its server",
+        json_schema_extra={"hidden": True},
+    )
 
 
 class Adopted(Result):
@@ -56,6 +61,7 @@ async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
         call.key,
         repeated=call.repeated,
         start=request.start,
+        environment=request.environment,
     )
     assert session.main is not None
     return Adopted(

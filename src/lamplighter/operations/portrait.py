@@ -133,8 +133,8 @@ class Portrait:
             **self._unchanging(session),
             "verdict": found.verdict.value,
             "evidence": found.evidence,
-            "last_output_at": moment(reading.last_output or None) if reading else None,
-            "last_input_at": moment((reading.last_input or None) if reading else _spoke_at(session)),
+            "last_output_at": moment((reading.last_output if reading else session.facts.get("last_output")) or None),
+            "last_input_at": moment((reading.last_input if reading else _spoke_at(session)) or None),
             "attached": found.attached,
             "processes": len(measure.processes),
             "memory": measure.memory,
@@ -185,8 +185,8 @@ class Portrait:
 
 
 def _spoke_at(session: Session) -> float | None:
-    """When a logical session last spoke, which is all that is known of its input."""
-    return session.lease.spoke.wall if session.lease else None
+    """When one that has ended was last typed to; when a logical one last spoke, which is all that is known of its input."""
+    return session.lease.spoke.wall if session.lease else session.facts.get("last_input")
 
 
 def _shortened(command: tuple[str, ...]) -> list[str]:

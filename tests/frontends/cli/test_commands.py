@@ -139,6 +139,20 @@ def test_wait_times_out_with_its_own_status(lamp: Lamp) -> None:
     error(lamp("wait", "one", "--timeout", "0.1", "--json"), "TIMEOUT", 7)
 
 
+def test_show_says_when_one_that_has_ended_last_printed_and_was_typed_to(lit: Engine) -> None:
+    lit.start("sh", "-c", "read x; echo got $x", name="one")
+    lit.start("sleep", "300", name="mute", headless=True)
+    assert lit.cli("send", "one", "hello").returncode == 0
+    assert lit.cli("wait", "one").returncode == 0
+    shown = json.loads(lit.cli("show", "one", "--json").stdout)
+    assert shown["last_input_at"] <= shown["last_output_at"] <= shown["ending"]["at"]
+    lines = lit.cli("show", "one").stdout.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith(("output ", "input "))] == ["ago", "ago"]
+    assert "input      last never" in lit.cli("show", "mute").stdout
+    lit.call("kill_session", session="mute", force=True, grace="0s")
+    assert "never" not in lit.cli("show", "mute").stdout
+
+
 def test_a_session_that_failed_is_a_failed_wait(lamp: Lamp) -> None:
     lamp("start", "--name", "build", "--", "sh", "-c", "exit 3")
     done = lamp("wait", "build")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lamplighter.frontends.cli.catalogue import MCP_CLIENTS, TOOLSETS
+from lamplighter.frontends.cli.mcp import PLACES
 from lamplighter.frontends.mcp.toolsets import TOOLSETS as LOADED
 from lamplighter.testing.engine import Engine
 
@@ -27,7 +28,9 @@ def servers(client: str, text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("tools", ["core", "tmux"])
 def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) -> None:
     printed = lit.cli("mcp", "--tools", tools, "--print-config", client)
-    assert (printed.returncode, printed.stderr) == (0, "")
+    assert (printed.returncode, printed.stderr) == (0, f"goes into {PLACES[client]}\n"), (
+        "and what is to be pasted stands alone"
+    )
     ((name, server),) = servers(client, printed.stdout).items()
     assert name == ("lamplighter" if tools == "core" else "lamplighter-tmux")
     assert server["environment" if client == "opencode" else "env"] == {"LAMPLIGHTER_HOME": str(lit.folder)}

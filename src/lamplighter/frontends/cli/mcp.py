@@ -38,8 +38,7 @@ def mcp(_: Command, arguments: Arguments, output: Output) -> int:
         output.document({"client": wanted, "place": PLACES[str(wanted)], "config": config})
         return 0
     output.raw(config)
-    if sys.stderr.isatty():
-        sys.stderr.write(f"# for {PLACES[str(wanted)]}\n")
+    output.note(f"goes into {PLACES[str(wanted)]}")
     return 0
 
 

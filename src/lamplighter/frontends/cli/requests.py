@@ -96,7 +96,14 @@ def _handoff(request: dict[str, Any]) -> dict[str, Any]:
     return {**request, "folder": _folder(None)}
 
 
+def _adopt(request: dict[str, Any]) -> dict[str, Any]:
+    """The tmux that is meant is the caller's own."""
+    return {**request, "environment": {name: os.environ[name] for name in _OF_TMUX if name in os.environ}}
+
+
+_OF_TMUX = ("TMUX", "TMUX_TMPDIR")
 _ADJUST = {
+    "adopt": _adopt,
     "handoff": _handoff,
     "recall": _handoff,
     "records": _handoff,

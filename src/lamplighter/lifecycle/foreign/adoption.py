@@ -6,7 +6,8 @@ Knows what tmux shows, and whom to ask for the rest; who may is not asked here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from lamplighter.agents import program_name
@@ -21,7 +22,7 @@ from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.foreign.outsiders import Outsiders
 from lamplighter.lifecycle.foreign.registration import Registration, adopted_already
 from lamplighter.lifecycle.foreign.strangers import Stranger
-from lamplighter.lifecycle.tmux.multiplexers import HandMade, Multiplexers
+from lamplighter.lifecycle.tmux.multiplexers import HandMade, Multiplexers, word_of
 from lamplighter.store import sessions
 
 _PREFIX = "tmux:"
@@ -51,9 +52,11 @@ class Adoption:
         *,
         repeated: bool,
         start: int | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Session:
         """One transaction, so that a crash leaves it adopted or not. `repeated`: the key may have done it before. Without a kind
-        it is what such a session would be if it spoke by itself. `start` is that of a process by its pid."""
+        it is what such a session would be if it spoke by itself. `start` is that of a process by its pid; `environment` is
+        what a tmux of the caller's would find its server by."""
         again = await self.fleet.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
             return await self.fleet.now(again)
@@ -63,13 +66,16 @@ class Adoption:
                 Code.BAD_INPUT, "start goes with a process by its pid alone", "leave it out, or name the pid as target"
             )
         if target.startswith(_PREFIX) and target != _PREFIX:
-            return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key)
+            places = os.environ if environment is None else environment
+            return await self._adopt_tmux(target, wanted, kind or Kind.TASK, caller, key, places)
         found = self.outsiders.find(target, caller, start) if _is_number(target) else await self._group(target)
         return await self.adopt_processes(found, wanted, kind or found.kind(), caller, key, target)
 
-    async def _adopt_tmux(self, target: str, name: str | None, kind: Kind, caller: Caller, key: str) -> Session:
+    async def _adopt_tmux(
+        self, target: str, name: str | None, kind: Kind, caller: Caller, key: str, environment: Mapping[str, str]
+    ) -> Session:
         # From here to the record nothing is waited for but the store: two who adopt it at once cannot both find it free.
-        made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS))
+        made = self._find(target, await self.multiplexers.look(0.0, _PATIENCE_SECONDS, environment), environment)
         session = self._session(made, name or self.recording.free_name(made.first.session), kind, caller, key)
         return await self.recording.record(session, caller, "adopt", target=target)
 
@@ -96,10 +102,12 @@ class Adoption:
         session = self._session(made, self.recording.free_name(made.first.session), Kind.TASK, OPERATOR, key)
         return await self.recording.record(session, by, "adopt", target=made.id)
 
-    def _find(self, target: str, seen: dict[str, Any]) -> HandMade:
-        """As it is now, all of its panes strangers; NOT_FOUND, AMBIGUOUS or ADOPTED when not."""
+    def _find(self, target: str, seen: dict[str, Any], environment: Mapping[str, str]) -> HandMade:
+        """As it is now, all of its panes strangers; NOT_FOUND, AMBIGUOUS or ADOPTED when not. What the caller's own tmux
+        would call by this name comes first."""
         every = self.multiplexers.all_sessions(seen)
-        found = [made for made in every if made.id == target]
+        own = [made for made in every if word_of(made.socket, made.first.session, environment) == target]
+        found = own or [made for made in every if made.id == target]
         if not found:
             near = ", ".join(made.id for made in self.multiplexers.strangers(seen)[:5])
             raise MissingError(

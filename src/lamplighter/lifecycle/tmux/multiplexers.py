@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -63,12 +63,18 @@ class Multiplexers:
         self.fleet = fleet
         self._posts: dict[str, _Post] = {}
 
-    async def look(self, fresh: float = FRESH_SECONDS, patience: float = _PATIENCE_SECONDS) -> dict[str, list[Pane]]:
-        """The panes of every server that answers, by its socket, not older than `fresh` seconds.
+    async def look(
+        self,
+        fresh: float = FRESH_SECONDS,
+        patience: float = _PATIENCE_SECONDS,
+        environment: Mapping[str, str] | None = None,
+    ) -> dict[str, list[Pane]]:
+        """The panes of every server that answers, by its socket, not older than `fresh` seconds. With an environment also of
+        those that a tmux with it would find.
 
         Without a socket nothing is run. A server that did not answer is asked again after a while, and nobody waits for it.
         """
-        sockets = self._sockets()
+        sockets = self._sockets(environment)
         for gone in self._posts.keys() - sockets:
             del self._posts[gone]
         posts = [self._posts.setdefault(socket, _Post(socket)) for socket in sorted(sockets)]
@@ -109,7 +115,9 @@ class Multiplexers:
             by_session: dict[str, list[Pane]] = {}
             for pane in panes:
                 by_session.setdefault(pane.session_id, []).append(pane)
-            found += [HandMade(_word(socket, of[0].session), socket, tuple(of)) for of in by_session.values()]
+            found += [
+                HandMade(word_of(socket, of[0].session, os.environ), socket, tuple(of)) for of in by_session.values()
+            ]
         return sorted(found, key=lambda made: (made.first.created, made.id))
 
     def ours(self, socket: str, server: int) -> dict[str, str]:
@@ -126,11 +134,12 @@ class Multiplexers:
                 found.update(dict.fromkeys(panes, lamp.session.id))
         return found
 
-    def _sockets(self) -> set[str]:
-        places = [server.socket for server in find_servers(os.environ)]
-        own = server_for(os.environ).socket
+    def _sockets(self, environment: Mapping[str, str] | None) -> set[str]:
+        places: list[str] = []
+        for known in (os.environ, environment or {}):
+            places += [server_for(known).socket, *(server.socket for server in find_servers(known))]
         tmux = (lamp.session.facts.get("tmux") for lamp in self.fleet.lamps.values())
-        places += [own, *(found["socket"] for found in tmux if found)]
+        places += [found["socket"] for found in tmux if found]
         return {os.path.realpath(place) for place in dict.fromkeys(places) if is_socket(place)}
 
     def _ask(self, post: _Post, fresh: float) -> asyncio.Task[None] | None:
@@ -157,9 +166,9 @@ class Multiplexers:
         post.next_look = time.monotonic() + pause
 
 
-def _word(socket: str, session: str) -> str:
-    """How a tmux session is named to us: by its server too, when that is not the usual one."""
-    own = os.path.realpath(server_for({**os.environ, "TMUX": ""}).socket)
+def word_of(socket: str, session: str, environment: Mapping[str, str]) -> str:
+    """How a tmux session is named to whoever has this environment: by its server too, when that is not the usual one there."""
+    own = os.path.realpath(server_for({**environment, "TMUX": ""}).socket)
     if socket == own:
         return f"tmux:{session}"
     folder, _, name = socket.rpartition("/")

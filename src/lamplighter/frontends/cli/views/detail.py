@@ -56,8 +56,8 @@ def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
             else []
         ),
         *([("conversation", clean(session["conversation"]["id"]))] if session.get("conversation") else []),
-        ("output", f"{size(session['output'])}, last {ago(session['last_output_at'], now)}"),
-        ("input", f"last {ago(session['last_input_at'], now)}"),
+        ("output", f"{size(session['output'])}, {_last(session, 'last_output_at', now)}"),
+        ("input", _last(session, "last_input_at", now)),
         ("limits", _limits(session["limits"])),
         ("attached", str(session["attached"])),
         ("guarantee", clean(session["guarantee"])),
@@ -87,6 +87,13 @@ def _marks(session: dict[str, Any]) -> list[tuple[str, str]]:
         ("exit", exit_words(session["exit"])) if session["exit"] and not session["ending"] else None,
     ]
     return [mark for mark in marks if mark]
+
+
+def _last(session: dict[str, Any], name: str, now: float) -> str:
+    """Of one that has ended without this on record, nobody can say that it never was."""
+    if session[name] is None and session["state"] == "ended":
+        return "last time not known" if name == "last_output_at" and session["output"] else "none known"
+    return f"last {ago(session[name], now)}"
 
 
 def _limits(limits: dict[str, Any]) -> str:
