@@ -30,7 +30,7 @@ from lamplighter.testing.staged import Stage
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(3600)]
 SOON, LATE = 5.0, 60.0
 REST = frozenset({"idle", "finished", "stuck", "orphaned", "leftovers"})
-SIDE_BY_SIDE = 3 * (os.cpu_count() or 1)
+SIDE_BY_SIDE = 4 * (os.cpu_count() or 1)
 
 
 @dataclass

@@ -73,6 +73,22 @@ def test_a_missing_socket_is_no_sign_of_death(lit: Engine, taken: str, roles: li
     assert [event["action"] for event in lit.events(session)].count("ended") == 1
 
 
+def test_a_death_is_seen_also_where_sockets_cannot_be_made_again(lit: Engine) -> None:
+    """Both signals come at once, and the repair fails: the daemon's end counts all the same."""
+    session = lit.start("cat", name="work")["id"]
+    keeper, daemon = lit.keeper(), lit.daemon()
+    with lit.without_sockets():
+        os.kill(keeper[0], signal.SIGSTOP)
+        assert wait_until(lambda: Path(f"/proc/{keeper[0]}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        os.kill(keeper[0], signal.SIGUSR1)
+        lit.kill(daemon)
+        os.kill(keeper[0], signal.SIGCONT)
+        noted = lit.folder / "keeper.log"
+        assert wait_until(lambda: "NotADirectoryError" in noted.read_text())
+    assert lit.show(session)["state"] == "running"
+    assert lit.daemon() != daemon
+
+
 def _from_state(made: Engine, role: str) -> tuple[int, int]:
     found = json.loads((made.folder / f"{role}.json").read_text())
     return found["pid"], found["start"]

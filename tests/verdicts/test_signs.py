@@ -175,6 +175,7 @@ def test_a_turn_that_is_over_is_finished_two_seconds_later() -> None:
     soon: dict[str, object] = {"output_age": 2.5, "input_age": 2.5, "cpu_age": 1.0, "behind_rate": 0.0}
     assert judged(over, **soon)[0] is Verdict.FINISHED
     assert judged(over, **soon, age=5.0)[0] is Verdict.FINISHED
+    assert judged(Told(Sign.PROMPT), **soon, age=5.0)[0] is Verdict.IDLE
     assert judged(over, **{**soon, "output_age": 1.9})[0] is Verdict.WORKING
     assert judged(over, **{**soon, "input_age": 1.9})[0] is Verdict.WORKING
 
@@ -187,7 +188,7 @@ def test_nothing_is_over_soon_that_may_go_on() -> None:
     assert judged(over, **soon, resumed=True)[0] is Verdict.FINISHED
     assert judged(over, **soon, background="make")[0] is Verdict.WORKING
     assert judged(over, **soon, rest=None)[0] is Verdict.WORKING
-    assert judged(Told(Sign.PROMPT), **soon)[0] is Verdict.WORKING
+    assert judged(Told(Sign.PROMPT), **soon, prompted=True)[0] is Verdict.WORKING
     assert judged(Told(Sign.WORKING), **soon)[0] is Verdict.WORKING
     assert judged(None, **soon)[0] is Verdict.WORKING
 

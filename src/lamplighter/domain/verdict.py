@@ -68,7 +68,7 @@ class Evidence:
     and then, and more than drawing takes; since the first look where that was never seen.
     `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `editor`: a program that an
     agent has opened for a person to type in. `resumed`: it goes on with what was said before it started, and its screen shows
-    that. `gone`: which owner is.
+    that; `prompted`: it was given its first request when it started. `gone`: which owner is.
     """
 
     ended: bool = False
@@ -97,6 +97,7 @@ class Evidence:
     told: Told | None = None
     editor: str | None = None
     resumed: bool = False
+    prompted: bool = False
     terminal: bool = True
     closed: bool = False
     attached: int = 0
@@ -190,9 +191,11 @@ def _is_lively(seen: Evidence, limits: Thresholds) -> bool:
 
 
 def _is_over(seen: Evidence, limits: Thresholds) -> bool:
-    """Its turn is over by its screen, and nothing else of it runs. One that was resumed shows a turn that was over before."""
-    turned = seen.told is not None and seen.told.turned and not (seen.resumed and seen.age < limits.quiet)
-    return turned and _is_at_prompt(seen) and not seen.background
+    """By its screen no turn goes on, and nothing else of it runs. One that was resumed shows a turn that was over before;
+    one that was given its first request, and shows none of it, may be about to begin."""
+    if seen.told is None or not _is_at_prompt(seen) or seen.background:
+        return False
+    return not (seen.resumed and seen.age < limits.quiet) if seen.told.turned else not seen.prompted
 
 
 def _spinning(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:

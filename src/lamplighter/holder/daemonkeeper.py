@@ -35,7 +35,10 @@ class DaemonKeeper:
         self.failures = 0
         self.started_at = 0.0
         self.start_at: float | None = None
-        self.waiting: list[tuple[Channel, dict[str, Any]]] = []
+        self.starts = 0
+        self.waiting: list[
+            tuple[Channel, dict[str, Any], int]
+        ] = []  # the last: how many starts there were when it asked
 
     @property
     def alive(self) -> bool:
@@ -44,13 +47,14 @@ class DaemonKeeper:
     def want(self, channel: Channel, request: dict[str, Any]) -> None:
         """Somebody needs the daemon; answered once it is ready, or with what it last said when it does not start."""
         self.wanted = True
-        self.waiting.append((channel, request))
+        self.waiting.append((channel, request, self.starts))
         if self.pid is None:
             self._adopt_living()
         if self.ready:
-            self._answer(ok={"pid": self.pid})
-        elif self.pid is None:
-            self.failures = 0
+            self._answer(self.waiting, ok={"pid": self.pid})
+            return
+        self.failures = 0
+        if self.pid is None:
             self._start()
 
     def is_daemon(self, pid: int) -> bool:
@@ -100,7 +104,7 @@ class DaemonKeeper:
         said = os.read(self.notice, 64)
         if said:
             self.ready = True
-            self._answer(ok={"pid": self.pid})
+            self._answer(self.waiting, ok={"pid": self.pid})
             return
         os.close(self.notice)
         self.notice = None
@@ -116,8 +120,10 @@ class DaemonKeeper:
         if self.wanted:
             steady = time.monotonic() - self.started_at > _STEADY_SECONDS
             self.failures = 0 if steady else self.failures + 1
-            if self.failures >= _TELL_AFTER:
-                self._answer(error={"code": "DAEMON_UNREACHABLE", "message": self._last_words()})
+            # A start that began before somebody asked may have failed of what is mended since: it is no answer.
+            told = [waiter for waiter in self.waiting if self.starts - waiter[2] >= _TELL_AFTER]
+            if told:
+                self._answer(told, error={"code": "DAEMON_UNREACHABLE", "message": self._last_words()})
             self.start_at = time.monotonic() + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
         return True
 
@@ -136,7 +142,7 @@ class DaemonKeeper:
         return [] if self.notice is None else [self.notice]
 
     def forget(self, channel: Channel) -> None:
-        self.waiting = [(other, request) for other, request in self.waiting if other is not channel]
+        self.waiting = [waiter for waiter in self.waiting if waiter[0] is not channel]
 
     def saved(self) -> dict[str, Any]:
         known = {"pid": self.pid, "start": self.start, "child": self.watch is None}
@@ -155,6 +161,7 @@ class DaemonKeeper:
 
     def _start(self) -> None:
         self.started_at = time.monotonic()
+        self.starts += 1
         self.start_at = None
         reader, writer = os.pipe2(os.O_CLOEXEC)
         log = os.open(f"{self.state}/daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -180,9 +187,9 @@ class DaemonKeeper:
         self.start = proc.start_of(self.pid)
         identity.record(self.run, "daemon", self.pid)
 
-    def _answer(self, **answer: Any) -> None:
-        waiting, self.waiting = self.waiting, []
-        for channel, request in waiting:
+    def _answer(self, waiters: list[tuple[Channel, dict[str, Any], int]], **answer: Any) -> None:
+        self.waiting = [waiter for waiter in self.waiting if waiter not in waiters]
+        for channel, request, _ in waiters:
             channel.send_json({"n": request.get("n"), **answer})
 
     def _last_words(self) -> str:

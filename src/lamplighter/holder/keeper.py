@@ -81,9 +81,10 @@ class Keeper:
 
     def _handle(self, descriptor: int, event: int) -> None:
         if descriptor == self.wake:
-            if places.REMAKE in drain(self.wake):
+            signals = drain(self.wake)
+            self._reap()  # first: a repair fails where sockets cannot be, and nobody is told of a death twice
+            if places.REMAKE in signals:
                 self.repair()
-            self._reap()
         elif descriptor == self.listener.fileno():
             self._accept()
         elif descriptor in self.daemon.watched():

@@ -43,7 +43,7 @@ _CODEX = [
     ("finished, with a job", "working", "sleep"),
     ("interrupted", "finished"),
     ("permission", "waiting", "permission to run: touch here"),
-    ("trust", "waiting", "trust"),
+    ("refused key", "finished", "this key was taken back"),
     ("in an editor", "waiting", "vim is open"),
     ("rate limit", "working", "429 Too Many Requests"),
     ("failed with 500", "finished", "high demand"),

@@ -5,6 +5,7 @@ Speaks to the daemon as the command line does. For tests only.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ from lamplighter.testing.processes import Process, alive, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 _ROLES = tuple(f"{role}.{kind}" for role in ("daemon", "keeper") for kind in ("log", "lock", "json"))
 _STORE = tuple(f"lamplighter.db{end}" for end in ("", "-shm", "-wal", "-reserve"))
 _OWN = ("run", "sessions", "snapshots", "lost", "start.lock", *_STORE, *_ROLES)
@@ -139,6 +141,19 @@ class Engine:
         given.update(options)
         return subprocess.run(command, check=False, **given)  # pyright: ignore[reportUnknownVariableType]
 
+    @contextmanager
+    def without_sockets(self) -> Generator[None]:
+        """A file is where the folder of the sockets was, so that none can be reached or made. Both change places in one step: in
+        between, keeper or daemon would make the folder again."""
+        stand_in = f"{self.home.run}-away"
+        Path(stand_in).write_text("in the way")
+        _exchange(self.home.run, stand_in)
+        try:
+            yield
+        finally:
+            _exchange(self.home.run, stand_in)
+            os.unlink(stand_in)
+
     # -- from one case to the next
 
     def begin(self) -> None:
@@ -174,15 +189,25 @@ class Engine:
     def close(self) -> list[Process]:
         """End everything; whatever had to be killed by hand comes back, and a test fails on it."""
         if any(self._ours()):
-            with suppress(LampError, OSError, boot.BootError):
+            try:
                 self.call("stop_daemon", all=True, grace="0s")
+            except (LampError, OSError, boot.BootError) as error:  # what is left behind is the failure; this is why
+                print(f"the daemon was not stopped: {error!r}")
         wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
+        if left:
+            self.print_logs()
         for process in left:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
         return left
+
+    def print_logs(self) -> None:
+        """What daemon and keeper have said, for whoever reads of a failure."""
+        for log in ("daemon.log", "keeper.log"):
+            with suppress(OSError):
+                print(f"--- {log}\n{(self.folder / log).read_text()[-6000:]}")
 
     def _ours(self) -> Iterator[Process]:
         """Processes that were started with this home, by what /proc says."""
@@ -196,6 +221,12 @@ class Engine:
                         found = inspect(int(name))
                         if found is not None:
                             yield found
+
+
+def _exchange(one: str, other: str) -> None:
+    """renameat2 with RENAME_EXCHANGE, which Python has no name for."""
+    if ctypes.CDLL(None, use_errno=True).renameat2(_HERE, one.encode(), _HERE, other.encode(), _EXCHANGE):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), one)
 
 
 def send(sock: socket.socket, operation: str, key: str, arguments: dict[str, Any]) -> None:
@@ -230,9 +261,7 @@ def leaving_nothing(made: AnEngine) -> Generator[AnEngine]:
     try:
         yield made
     except BaseException:
-        for log in ("daemon.log", "keeper.log"):
-            with suppress(OSError):
-                print(f"--- {log}\n{(made.folder / log).read_text()[-6000:]}")
+        made.print_logs()
         made.close()
         raise
     left = made.close()

@@ -90,7 +90,7 @@ def _at_a_tool(made: Stage, **arguments: Any) -> str:
     up = made.agent.project / "up"
     script = made.agent.project / "tool.sh"
     script.write_text(f"echo up > {up}\nsleep 600\n")
-    session = _turn(made, Run(f"bash {script}"), Say("never said"), **arguments)
+    session = _turn(made, Run(f"bash {script}"), Hang(Gate()), Say("never said"), **arguments)
     assert wait_until(up.exists, PATIENCE), made.told(session)
     return session
 
@@ -99,7 +99,7 @@ def _at_a_headless_tool(made: Stage) -> str:
     up = made.agent.project / "up"
     script = made.agent.project / "tool.sh"
     script.write_text(f"echo up > {up}\nsleep 600\n")
-    made.model.script = [[Run(f"bash {script}"), Say("never said")]]
+    made.model.script = [[Run(f"bash {script}"), Hang(Gate()), Say("never said")]]
     session = made.headless(ASKED)
     assert wait_until(up.exists, PATIENCE), made.told(session)
     return session
@@ -141,8 +141,11 @@ def _interrupted(made: Stage) -> str:
 
 def _editing(made: Stage) -> str:
     session = _at_prompt(made)
-    _press(made, session, *_OPENS_EDITOR[made.agent.name])
-    return _shown(made, session, "~\n")
+    for _ in range(10):  # while it starts it may take no key; an editor takes these and does nothing
+        _press(made, session, *_OPENS_EDITOR[made.agent.name])
+        if wait_until(lambda: "~\n~\n" in made.screen(session), 20):
+            return session
+    raise AssertionError(made.told(session))
 
 
 def _committing(made: Stage) -> str:
@@ -207,8 +210,6 @@ def _let_ask(agent: Agent) -> None:
 def _trust_nothing(agent: Agent) -> None:
     if agent.name == "claude":
         _change(agent, ".claude.json", lambda document: document.update(projects={}))
-    elif agent.name == "codex":
-        _replace(agent, ".codex/config.toml", 'trust_level = "trusted"', "")
     elif agent.name == "gemini":
         (agent.home / ".gemini" / "trustedFolders.json").unlink()
     elif agent.name == "copilot":

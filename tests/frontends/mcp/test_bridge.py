@@ -10,10 +10,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, suppress
 from typing import IO, Any
 
 import pytest
@@ -147,24 +145,11 @@ def test_an_ending_in_flight_is_answered_wherever_the_daemon_dies(mortal: Engine
         assert actions.count("kill") == actions.count("ended") == begun
 
 
-@contextmanager
-def no_daemon(lit: Engine) -> Generator[None]:
-    """None can be had."""
-    run = Path(lit.home.run)
-    os.rename(run, f"{run}-away")
-    run.write_text("in the way")
-    try:
-        yield
-    finally:
-        run.unlink()
-        os.rename(f"{run}-away", run)
-
-
 def test_with_no_daemon_to_be_had_every_call_is_answered(lit: Engine) -> None:
     with outside(lit) as (client, bridge):
         client.call("list_sessions")
         stop(lit)
-        with no_daemon(lit):
+        with lit.without_sockets():
             with pytest.raises(RpcError, match=r"DAEMON_UNREACHABLE: .* this call was not carried out"):
                 client.call("list_sessions")
             assert bridge.poll() is None
@@ -186,7 +171,7 @@ def test_a_call_that_a_lost_daemon_had_may_have_been_carried_out(lit: Engine) ->
         waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
         client.call("list_sessions")  # after it: so the daemon has it
         daemon = lit.daemon()
-        with no_daemon(lit):
+        with lit.without_sockets():
             lit.kill(daemon)
             with pytest.raises(RpcError, match="look before you repeat it"):
                 client.result(waiting)

@@ -196,7 +196,8 @@ async def rekindle(here: Round) -> None:
 
 
 async def delx(here: Round) -> None:
-    one, two = [(await here.ask("start_therapy_session", agent_id=name))["session_id"] for name in ("one", "two")]
+    one = (await here.ask("start_session", agent_id="one"))["session_id"]
+    two = (await here.ask("start_therapy_session", agent_id="two"))["session_id"]
     await here.ask("agent_handoff", from_session_id=one, to_session_id=two, context_summary="half", blocker="oil")
     for profile in ("full", "compact", "minimal", "machine"):
         await here.ask("get_session_summary", session_id=two, response_profile=profile)

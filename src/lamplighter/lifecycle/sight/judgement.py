@@ -392,6 +392,7 @@ class Judgement:
             told=told,
             editor=measure.editor or (front.guest if front and told is None else None),
             resumed=_is_resumed(session),
+            prompted=bool(session.told),
             terminal=_has_terminal(session),
             closed=meter is not None and meter.closed,
             attached=self.fleet.attached(session.id),
