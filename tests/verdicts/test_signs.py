@@ -166,7 +166,7 @@ def test_an_error_is_evidence_in_the_agents_own_words() -> None:
     verdict, words = judge(seen(failed, background="sleep"), Thresholds())
     assert (verdict, words[:2]) == (
         Verdict.WORKING,
-        ["sleep runs in its background", "its last turn failed: 429 slow down"],
+        ["its last turn failed: 429 slow down", "sleep runs in its background"],
     )
 
 

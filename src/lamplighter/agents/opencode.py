@@ -362,7 +362,7 @@ SIGNS = Signs(
     busy=re.compile(r"\besc (?:again to )?interrupt\b"),
     turned=re.compile(r"^ +▣ "),
     failed=_failed,
-    retrying=re.compile(r"^ +[⬝■]+ +(?P<error>\S.*?) *\[retrying in ", re.MULTILINE),
+    retrying=re.compile(r"^ +[⬝■]+ +(?P<error>\S.*?) *\[retrying ", re.MULTILINE),
     dialogs=(
         Dialog(re.compile(r"^ *┃ +# Shell command$"), "permission to run: {about}", _CLOSING, _shown_command),
         Dialog(re.compile(r"△ Permission required$"), "permission: {about}", _CLOSING, _asked),

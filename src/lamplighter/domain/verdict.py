@@ -110,11 +110,10 @@ def judge(seen: Evidence, limits: Thresholds) -> tuple[Verdict, list[str]]:
         return Verdict.ENDED, []
     verdict, reason = _judge(seen, limits)
     rest = _words(seen, limits)
-    if seen.told and seen.told.error and reason != seen.told.words:
-        rest.insert(0, seen.told.words)
     if seen.gone and seen.gone not in reason:
         rest.append(seen.gone)
-    return verdict, [reason, *rest] if reason else rest
+    error = seen.told.words if seen.told and seen.told.error else ""
+    return verdict, [*dict.fromkeys(word for word in (error, reason) if word), *rest]
 
 
 def quiet_for(seen: Evidence, limits: Thresholds) -> float:

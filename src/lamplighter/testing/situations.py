@@ -74,9 +74,12 @@ def _shown(made: Stage, session: str, text: str) -> str:
 
 def _at_prompt(made: Stage) -> str:
     session = made.terminal(environment={**made.agent.environment(), **_EDITOR})
-    ready = [*made.agent.prompts]
-    assert wait_until(lambda: any(sign in made.screen(session) for sign in ready), PATIENCE), made.told(session)
+    assert wait_until(lambda: _shows_prompt(made, made.screen(session)), PATIENCE), made.told(session)
     return session
+
+
+def _shows_prompt(made: Stage, screen: str) -> bool:
+    return any(sign in screen or screen.rstrip().endswith(sign.rstrip()) for sign in made.agent.prompts)
 
 
 def _press(made: Stage, session: str, *keys: str) -> None:
