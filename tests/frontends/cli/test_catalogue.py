@@ -26,7 +26,7 @@ def test_commands_json_is_not_stale() -> None:
 
 def test_every_operation_with_a_command_is_there() -> None:
     wanted = {operation.command for operation in every_operation().values() if operation.command}
-    by_hand = {"run", "tree", "up", "token", "mcp", "hook", "install", "uninstall", "completion"}
+    by_hand = {"run", "replay", "tree", "up", "token", "mcp", "hook", "install", "uninstall", "completion"}
     assert set(COMMANDS) == wanted | by_hand | {"remember", "resolve", "supersede", "forget"}
     assert "help" not in COMMANDS, "main answers it"
 

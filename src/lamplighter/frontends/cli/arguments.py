@@ -15,6 +15,8 @@ _METAVARS = {
     "grace": "TIME",
     "idle_limit": "TIME",
     "max_age": "TIME",
+    "max_pause": "TIME",
+    "from": "TIME",
     "max_memory": "SIZE",
     "older_than": "TIME",
     "quiet": "TIME",

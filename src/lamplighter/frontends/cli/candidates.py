@@ -21,7 +21,7 @@ Candidate = tuple[str, str]
 
 FOLDERS, COMMAND = " folders", " command"
 """To the shell: complete this by yourself. A command with how many words there are from its program to the cursor."""
-_ENDED_TOO = ("show", "read", "events")
+_ENDED_TOO = ("show", "read", "replay", "events")
 _ENDED_MOST = 300
 _LIMIT = 0.7
 _VERDICTS = ("working", "waiting", "idle", "finished", "stuck", "orphaned", "leftovers", "unknown")

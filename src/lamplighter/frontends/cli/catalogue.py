@@ -21,6 +21,7 @@ _ORDER = (
     "attach",
     "send",
     "read",
+    "replay",
     "wait",
     "end",
     "kill",
@@ -152,6 +153,11 @@ HOOK_EVENTS = ("start", "stop", "compact", "end")
 INSTALLABLE = ("service", "completion", "claude", "codex", "gemini", "opencode", "cursor", "vscode")
 SHELLS = ("bash", "zsh", "fish")
 
+_SPEED = _option("speed", "--speed", "how fast: 2 is twice as fast, 0.5 half as fast", "string", "1")
+_FROM = _option("from", "--from", "begin this far into it: 90s, 10m", "string", None)
+_PAUSED = _option("paused", "--paused", "begin stopped")
+_MAX_PAUSE = _option("max_pause", "--max-pause", "cut pauses that are longer than this: 2s", "string", None)
+
 _SAVE = _option("save", "--save", "store a hand-off instead, and end nothing; say what in the options below")
 
 CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -162,6 +168,7 @@ CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "handoff": (_SAVE,),
     "mcp": ({**_TOOLS, "choices": list(TOOLSETS)}, {**_PRINT_CONFIG, "choices": list(MCP_CLIENTS)}),
     "open": (_PRINT, _LOG_OUT),
+    "replay": (_SPEED, _FROM, _MAX_PAUSE, _PAUSED),
     "up": (_FOREGROUND,),
     "install": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
     "uninstall": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
@@ -211,6 +218,7 @@ def _by_hand(documents: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "details": "No command needs this first: the daemon starts by itself on first use. The link is as from open.",
             "fields": [],
         },
+        _replay(documents["read"]),
         _token(),
         *_for_the_user(),
     ]
@@ -241,6 +249,21 @@ def _handoff(loading: dict[str, Any], saving: dict[str, Any]) -> dict[str, Any]:
         if field["name"] not in known
     ]
     return {**loading, "changes": True, "positional": ["session"], "fields": [*loading["fields"], *own]}
+
+
+def _replay(reading: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **reading,
+        "command": "replay",
+        "fields": [field for field in reading["fields"] if field["name"] in ("session", "approval")],
+        "summary": "Play a session's recording in this terminal.",
+        "details": (
+            "Every session is recorded by itself, and can be played while it runs and for as long as its log is kept. Space "
+            "stops and goes on; left and right jump 5 seconds, up and down a minute; 0 to 9 jump to that tenth, g to the "
+            "beginning and G to the end; + and - double and halve the speed; . shows the next output alone; q leaves. What a "
+            "recording asks of the terminal is not passed on. As a file for another player: read --cast."
+        ),
+    }
 
 
 def _token() -> dict[str, Any]:

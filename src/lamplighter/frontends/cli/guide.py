@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp read claude --transcript -n 20",
         "lamp read claude --cast > claude.cast",
     ),
+    "replay": ("lamp replay nightly", "lamp replay claude --speed 4 --max-pause 2s --from 10m"),
     "wait": (
         "lamp wait nightly",
         "lamp wait build && ./deploy",
@@ -144,6 +145,7 @@ NOTES: dict[str, str] = {
         "The cursor comes as the last line of standard error. With --follow, output from the start or from --since on; "
         "with --json and --follow, one JSON document a line. -n is short for --lines."
     ),
+    "replay": "It ends with the recording. --max-pause counts in the times that it shows.",
     "ls": _SELECTION,
     "tree": _SELECTION,
     "wait": (

@@ -22,6 +22,7 @@ _AS_HERE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("logs", "log", "cat", "output"), ("read", _REST, "--output")),
     **dict.fromkeys(("tail", "watch"), ("read", _REST, "--output", "--follow")),
     **dict.fromkeys(("screen", "capture-pane", "capture"), ("read", _REST, "--screen")),
+    **dict.fromkeys(("play", "playback"), ("replay", _REST)),
     **dict.fromkeys(("search", "find", "grep"), ("recall", _REST)),
     **dict.fromkeys(("exec", "new", "spawn", "launch", "add", "new-session"), ("start", _REST)),
     **dict.fromkeys(("info", "inspect", "describe", "get"), ("show", _REST)),
@@ -42,7 +43,7 @@ _TOLD: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("record", "rec"),
-        "every session is recorded by itself: lamp read ID --cast > FILE keeps the recording for asciinema",
+        "every session is recorded by itself: lamp replay ID plays it here, lamp read ID --cast > FILE keeps it",
     ),
     **dict.fromkeys(
         ("resume", "continue"),

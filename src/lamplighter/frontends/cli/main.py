@@ -25,6 +25,7 @@ _OWN_WAY = {
     "status": "service:status",
     "events": "follow:events",
     "read": "follow:read",
+    "replay": "player:replay",
     "wait": "ask:wait",
     "cleanup": "cleanup:cleanup",
     "approve": "approve:approve",
