@@ -112,7 +112,7 @@ class App:
         self.archive = Archive(self.fleet)
         self.history = History(self.fleet)
         self.upkeep = Upkeep(self.fleet, self.keeping)
-        self.host = Host(self.fleet, self.keeping, self.undertaker, self.upkeep)
+        self.host = Host(self.fleet, self.keeping, self.undertaker, self.upkeep, self.speech.screens)
         self.host.losses = self.custody.losses
         self.store.on_damaged = self._give_way
         self.enrolment = Enrolment(self.fleet, self.keeping)

@@ -43,9 +43,12 @@ def test_each_can_begin_and_go_on(agent: str) -> None:
     manner = manner_of(agent, {})
     assert manner.agent == agent
     for way in (manner.terminal, manner.headless):
+        assert way.last
+        if agent == "aider":  # its conversations have no names
+            assert way.resume is None
+            continue
         assert way.resume is not None
         assert any(CONVERSATION in word for word in way.resume)
-        assert way.last
     dangerous = ("dangerous", "yolo", "bypass", "trust-all", "skip-permissions", "auto")
     words = [
         word

@@ -43,6 +43,14 @@ class Tui:
         tui.engine, tui.id, tui.record = made, session, record
         return tui
 
+    @classmethod
+    def told(cls, made: Engine, folder: Path, prompt: str) -> Tui:
+        """One that is started as an agent, with its first prompt."""
+        record, program = folder / f"record-{uuid.uuid4().hex}", folder / "claude"
+        shutil.copy(terminal_agent.__file__, program)
+        command = [made.python, str(program), str(record)]
+        return cls.of(made, made.call("start_session", agent="claude", command=command, prompt=prompt)["id"], record)
+
     def send(self, text: str, **arguments: Any) -> dict[str, Any]:
         return self.engine.call("send_input", session=self.id, text=text, **arguments)
 
@@ -171,6 +179,34 @@ def test_nothing_is_typed_into_a_dialog(hall: Engine, tmp_path: Path, dialog: st
     assert tui.noted("keys") == []
     listed = hall.call("list_sessions")["sessions"]
     assert [one["evidence"][0] for one in listed if one["id"] == tui.id] == [f"it waits for {what}"]
+
+
+def test_nothing_is_typed_where_no_input_line_is_seen(hall: Engine, tmp_path: Path) -> None:
+    """A screen that is not known is no input line. An agent that is newer than what is known is named."""
+    (tmp_path / "package.json").write_text('{"name": "@anthropic-ai/claude-code", "version": "99.1.0"}')
+    tui = Tui(hall, tmp_path)
+    tui.send("strange")
+    assert wait_until(lambda: tui.judged() == ("unknown", "its screen is none that is known of it")), tui.judged()
+    with pytest.raises(LampError) as caught:
+        tui.send("no, please do not")
+    assert (caught.value.code, caught.value.details["verdict"]) == (Code.ACTIVE, "unknown")
+    assert caught.value.details["screen"][-1] == "  (space chooses)"
+    assert "nothing was typed. claude 99.1.0 is newer" in caught.value.message
+    assert "lamp send --keys" in caught.value.hint
+    printed = hall.cli("send", tui.id, "no").stderr
+    assert "  |   (space chooses)" in printed
+    (found,) = [check for check in hall.call("check_host")["checks"] if check["name"] == "agents"]
+    assert "claude 99.1.0 is newer" in found["found"]
+    assert tui.noted("keys") == []
+    tui.send("Escape", keys=True)
+    tui.send("go on")
+    assert tui.has("submitted", "strange", "go on")
+
+
+def test_the_first_prompt_and_a_text_soon_after_are_two(hall: Engine, tmp_path: Path) -> None:
+    tui = Tui.told(hall, tmp_path, "the first")
+    tui.send("the second")
+    assert tui.has("submitted", "the first", "the second")
 
 
 def test_evidence_has_no_words_of_a_dialog_where_agents_read_their_own(tmp_path: Path) -> None:

@@ -38,6 +38,29 @@ def test_what_a_screen_says(screen: Path) -> None:
         assert {"sign": told.sign.value, **said} == {**usual, **expected}
 
 
+def test_only_an_input_line_takes_a_text() -> None:
+    for path in SCREENS:
+        told = read(path)
+        kind = path.stem.removeprefix("small_").partition("_")[0]
+        asks = path.stem.endswith(("_dialog", "_over", "_view")) or kind in ("permission", "question", "plan", "trust")
+        busy = Sign.WORKING if path.parts[-3] == "aider" else None  # it takes nothing while it works
+        assert told is None or told.takes == (told.sign not in (Sign.WAITING, busy)), path
+        assert not asks or told is None or told.sign is Sign.WAITING, path
+
+
+def test_a_permission_is_seen_with_warnings_below_it() -> None:
+    screen = GOLDEN / "gemini" / "screens" / "permission_shell.txt"
+    signs = signs_of("gemini")
+    assert signs is not None
+    warned = f"{screen.read_text().rstrip()}\n\n⚠ 24-bit colour is missing\n  here and there\n  and so is more\n"
+    told = signs.read(warned, "")
+    assert told is not None
+    assert (told.sign, told.takes) == (Sign.WAITING, False)
+    told = signs.read("nothing that is known", "✋  Action Required (project)")
+    assert told is not None
+    assert (told.sign, told.takes) == (Sign.WAITING, False)
+
+
 def test_every_agent_has_its_screens() -> None:
     for agent in SIGNS:
         signs = {told.sign for path in SCREENS if path.parts[-3] == agent and (told := read(path))}
@@ -136,6 +159,11 @@ def test_a_little_cpu_at_its_prompt_is_no_work_but_that_of_others_is() -> None:
 def test_a_screen_that_says_it_works_outweighs_stillness_until_that_is_too_long() -> None:
     assert judged(Told(Sign.WORKING))[0] is Verdict.WORKING
     assert judged(Told(Sign.WORKING), still_for=4000.0)[0] is Verdict.STUCK
+
+
+def test_a_screen_that_is_not_known_is_unknown() -> None:
+    assert judged(None, blind=True)[0] is Verdict.UNKNOWN
+    assert judged(None)[0] is Verdict.IDLE
 
 
 def test_a_dialog_is_waited_at_also_while_it_blinks() -> None:

@@ -9,7 +9,7 @@ from lamplighter.agents.program import Program
 from lamplighter.agents.signs import Box, Dialog, Signs
 from lamplighter.domain.manner import Manner, Way
 
-PROGRAM = Program(name="aider", names=frozenset({"aider"}))
+PROGRAM = Program(name="aider", names=frozenset({"aider"}), packages=("aider-chat",))
 
 STARTING = Manner(
     agent="aider",
@@ -66,6 +66,7 @@ def _failed(lines: Sequence[str]) -> str:
 
 SIGNS = Signs(
     agent="aider",
+    tried="0.86.2",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
     busy=re.compile(r"(?!)"),

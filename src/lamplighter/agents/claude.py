@@ -28,7 +28,7 @@ from lamplighter.agents.journal import count, listing, mapping, mappings, moment
 from lamplighter.agents.program import Program
 from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
 from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
+from lamplighter.agents.signs import Box, Dialog, Signs, fenced, from_line, last_said
 from lamplighter.agents.structured import Structured
 from lamplighter.agents.traces import OnRecord, Traces, here
 from lamplighter.agents.transcript import Format
@@ -282,6 +282,9 @@ _ERROR = re.compile(
     r"(?:[●⏺] |\s+⎿\s+)(?P<error>(?:API Error|Request timed out|Credit balance|Invalid API key|Please run /login"
     r"|You've (?:hit|reached|used)|\S+ usage limit|.{0,40}\blimit reached).*)"
 )
+_NUMBERED = re.compile(r"^ +(?:❯ )?\d\. \S")
+_PANEL = re.compile(r"^▔{20}")
+_ADDRESS = re.compile(r" +url: ")
 _COMMAND_SHOWN = re.compile(r"╌{20}")
 
 
@@ -294,6 +297,10 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
     return " ".join(lines[fences[0] + 1 : fences[1]]) if len(fences) > 1 else ""
 
 
+def _fetched(lines: Sequence[str], place: int) -> str:
+    return from_line(lines, place, _ADDRESS).split(" ")[0]
+
+
 def _heading(lines: Sequence[str], place: int) -> str:
     rule = next((number for number in range(place, -1, -1) if _RULE.match(lines[number])), None)
     return lines[rule + 1].strip() if rule is not None else "a tool"
@@ -301,6 +308,7 @@ def _heading(lines: Sequence[str], place: int) -> str:
 
 SIGNS = Signs(
     agent="claude",
+    tried="2.1.325",
     box=_input_line,
     placeholder=re.compile(r"Try \"|Press up to edit queued"),
     busy=re.compile(r"\besc to interrupt\b|^[·✢✳✶✻✽*] \S.*…(?: \(|$)"),
@@ -318,11 +326,26 @@ SIGNS = Signs(
             _CLOSING,
             leaves="1",
         ),
-        Dialog(re.compile(r"^ Bash command$"), "permission to run: {about}", _CLOSING, _shown_command),
-        Dialog(re.compile(r"^ Do you want to (?P<act>[^?]+)\?"), "permission to {act} ({about})", _CLOSING, _heading),
+        Dialog(re.compile(r"^ Bash command$"), "permission to run: {about}", _CLOSING, _shown_command, ends=_NUMBERED),
+        Dialog(
+            re.compile(r"^ Claude wants to fetch content from"),
+            "permission to fetch {about}",
+            _CLOSING,
+            _fetched,
+            ends=_NUMBERED,
+        ),
+        Dialog(
+            re.compile(r"^ Do you want to (?P<act>[^?]+)\?"),
+            "permission to {act} ({about})",
+            _CLOSING,
+            _heading,
+            ends=_NUMBERED,
+        ),
+        Dialog(re.compile(r"^ +Exit plan mode\?$"), "approval of its plan", _CLOSING, ends=_NUMBERED),
         Dialog(re.compile(r"^ (?P<question>Make auto mode [^?]+\?)$"), "an answer: {question}", _CHOICE),
-        Dialog(re.compile(r"^(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
-        Dialog(re.compile(r"^ *❯ (?:\d\. )?\S"), "an answer", _CLOSING),
+        Dialog(re.compile(r"^(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING, ends=_NUMBERED),
+        Dialog(re.compile(r"^ *❯ (?:\d\. )?\S"), "an answer", _CLOSING, ends=_NUMBERED),
+        Dialog(_PANEL, "somebody to close its panel", re.compile(r"\S"), alone=True),
     ),
 )
 

@@ -233,6 +233,8 @@ TRANSCRIPTS = Format(
 # -- screens
 
 _CLOSING = re.compile(r"^ +(?:Press enter to (?:confirm|continue)|enter (?:select|to submit|to confirm)\b)")
+_BROWSED = re.compile(r"^ enter \w+ .*\besc exit\b")
+_PAGED = re.compile(r"^ q (?:close|to quit)\b")
 _INPUT = re.compile(r"›(?: (?!\d\. )|$)")
 _SHELL = re.compile(r" +\$ ")
 _BELOW_INPUT = 12
@@ -256,6 +258,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
 
 SIGNS = Signs(
     agent="codex",
+    tried="0.166.0",
     box=_input_line,
     placeholder=re.compile(r"Ask Codex to do anything"),
     busy=re.compile(r"\besc to interrupt\b"),
@@ -276,6 +279,8 @@ SIGNS = Signs(
         ),
         Dialog(re.compile(r"Would you like to (?P<act>[^?]+)\?"), "permission to {act}", _CLOSING),
         Dialog(re.compile(r"^ *› (?:\d\. )?\S"), "an answer", _CLOSING),
+        Dialog(re.compile(r"^ *› \S"), "an answer", _BROWSED, alone=True),
+        Dialog(_PAGED, "somebody to close its pager", _PAGED, leaves="q", alone=True),
     ),
     leave="/quit",
     shell="!",

@@ -61,6 +61,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
 _ERROR = re.compile(r" ✗ (?P<error>(?:\d{3} |Failed to get|Authentication |.*\b(?:limit|quota)\b).+)")
 SIGNS = Signs(
     agent="copilot",
+    tried="1.0.102",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
     busy=re.compile(r"^ \S (?:Working|Thinking|Cancelling)\b|\besc esc (?:interrupt|edit prompt)"),

@@ -207,6 +207,7 @@ TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises
 
 _TOP, _FOOT = re.compile(r"▄{20}"), re.compile(r"▀{20}")
 _INPUT = re.compile(r" [>!*]")
+_CONVERSATION = re.compile(r"^ ❯ #\d+ +│ ")
 _CLOSING = re.compile(r"^ *╰─+╯$")
 _RULE, _FOOTER = re.compile(r"─{20}"), re.compile(r" workspace \(/directory\)")
 
@@ -228,10 +229,12 @@ def _padded(lines: Sequence[str]) -> Box | None:
 
 SIGNS = Signs(
     agent="gemini",
+    tried="0.61.0",
     box=_input_line,
     placeholder=re.compile(r"Type your message"),
     busy=re.compile(r"\(esc to cancel, |\besc to cancel\)"),
     busy_title=re.compile(r"✦"),
+    asks_title=re.compile(r"✋"),
     turned=re.compile(r"^✦ |^ℹ Request cancelled|^[│ ] *[✓✕⊷-]  "),
     failed=last_said(
         re.compile(r"✕ (?P<error>\S.*)"),
@@ -239,11 +242,14 @@ SIGNS = Signs(
     ),
     retrying=re.compile(r"(?P<error>Trying to reach .*? \(Attempt \d+/\d+\)|This is taking a bit longer)"),
     dialogs=(
-        Dialog(re.compile(r"│ Do you trust the files in this folder\?"), "trust in this folder", _CLOSING),
-        Dialog(re.compile(r"^│ \? Shell +(?P<command>\S.*?) *│$"), "permission to run: {command}", _CLOSING),
-        Dialog(re.compile(r"^│ \? (?P<tool>\S.*?) *│$"), "permission: {tool}", _CLOSING),
-        Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING),
-        Dialog(re.compile(r"^ *│ +● +(?:\d+\. )?\S.*│$"), "an answer", _CLOSING),
+        Dialog(re.compile(r"│ Do you trust the files in this folder\?"), "trust in this folder", _CLOSING, alone=True),
+        Dialog(
+            re.compile(r"^│ \? +Shell +(?P<command>\S.*?) *│$"), "permission to run: {command}", _CLOSING, alone=True
+        ),
+        Dialog(re.compile(r"^│ \? +(?P<tool>\S.*?) *│$"), "permission: {tool}", _CLOSING, alone=True),
+        Dialog(re.compile(r"^│ (?P<question>\S.*\?) *│$"), "an answer: {question}", _CLOSING, alone=True),
+        Dialog(re.compile(r"^ *│ +● +(?:\d+\. )?\S.*│$"), "an answer", _CLOSING, alone=True),
+        Dialog(_CONVERSATION, "an answer", _CONVERSATION, alone=True),
     ),
     notice=re.compile(r"[⚠ℹ] "),
     leave="/quit",

@@ -314,7 +314,7 @@ _TURN = re.compile(r" +▣ ")
 _BROKEN_OFF = re.compile(r" +▣ +[^·]+ · [^·]+$")
 _TOOL = re.compile(r"[$#→←✱%⚙~⠀-⣿] ")
 _CLOSING = re.compile(r"^ *┃ .*\b(?:enter con|enter submit|enter toggle|esc dismiss)")
-_LIST = re.compile(r"^ .{3,}\S {6,}esc$")  # the head of a list that lies over the conversation
+_LIST = re.compile(r"^ .{3,}\S {6,}esc(?:/enter)?$")  # the head of a list that lies over the conversation
 _SHELL = re.compile(r" *┃ +\$ ")
 _ASKED = re.compile(r"^ *┃ +\W*")
 
@@ -357,6 +357,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
 
 SIGNS = Signs(
     agent="opencode",
+    tried="1.18.33",
     box=_input_line,
     placeholder=re.compile(r"Ask anything"),
     busy=re.compile(r"\besc (?:again to )?interrupt\b"),
@@ -368,6 +369,7 @@ SIGNS = Signs(
         Dialog(re.compile(r"△ Permission required$"), "permission: {about}", _CLOSING, _asked),
         Dialog(re.compile(r"^ *┃ {2}(?P<question>\S.*\?)$"), "an answer: {question}", _CLOSING),
         Dialog(re.compile(r"^ *┃ {2}\S"), "an answer", _CLOSING),
+        Dialog(re.compile(r"^ {3,}(?P<title>\S.*?) {6,}esc(?:/enter)?$"), "an answer: {title}", re.compile(r"")),
     ),
     interrupt=("Escape", "Escape"),
 )

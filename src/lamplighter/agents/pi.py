@@ -19,7 +19,8 @@ STARTING = Manner(
     agent="pi",
     program=("pi",),
     package="@mariozechner/pi-coding-agent",
-    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",)),  # a prompt could be taken for an option
+    # With a blank before it, a prompt is neither an option nor a file.
+    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",), prompt=(" {prompt}",)),
     headless=Way(
         new=("--mode", "json", "--print"),
         resume=("--mode", "json", "--print", "--session", "{conversation}"),
@@ -58,6 +59,7 @@ def _input_line(lines: Sequence[str]) -> Box | None:
 
 SIGNS = Signs(
     agent="pi",
+    tried="0.73.1",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
     busy=re.compile(r"^ [\u2801-\u28ff] \S"),

@@ -53,6 +53,7 @@ def _input_line(lines: Sequence[str]) -> Box | None:
 
 SIGNS = Signs(
     agent="qwen",
+    tried="0.24.4",
     box=_input_line,
     placeholder=re.compile(r"Type your message"),
     busy=re.compile(r"\(?esc to cancel\)"),

@@ -28,6 +28,7 @@ _BOTTOM = 60
 _WIDEST = 500
 _ABOVE = 8  # room for what it is doing, a tip and a warning
 _CLOSING = 3
+_BELOW = 14  # warnings, where there is no input line
 _LONGEST = 200
 _BLANKS = re.compile(r"\s+")
 _FRAME = re.compile(r"[│┃█]")
@@ -47,18 +48,22 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dialog:
-    """Open when `closing` matches one of the last lines; which one it is, `shows` finds. `what` it waits for is filled with the
-    groups of that, and {about} with what `about` finds from that line on. `leaves`: the key that lets the agent leave."""
+    """Open when `closing` matches one of the last lines, or `ends` the very last; which one it is, `shows` finds. `what` it waits
+    for is filled with the groups of that, and {about} with what `about` finds from that line on. `leaves`: the key that lets the
+    agent leave. `alone`: only where there is no input line."""
 
     shows: re.Pattern[str]
     what: str
     closing: re.Pattern[str]
     about: Callable[[Sequence[str], int], str] | None = None
     leaves: str = "Escape"
+    ends: re.Pattern[str] = _NEVER
+    alone: bool = False
 
     def read(self, lines: Sequence[str]) -> str | None:
         """What it waits for, when it is open."""
-        if not any(self.closing.search(line) for line in lines[-_CLOSING:]):
+        last = lines[-(_BELOW if self.alone else _CLOSING) :]
+        if not any(self.closing.search(line) for line in last) and not self.ends.search(lines[-1]):
             return None
         for place in range(len(lines) - 1, -1, -1):
             if (found := self.shows.search(lines[place])) is not None:
@@ -69,16 +74,18 @@ class Dialog:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """`box` finds the input line; `placeholder` is what stands there when nothing does. `busy_title` and `busy` are how it shows
-    that it works: in the title, and in a line from a little above the box on. `turned`: a line of a turn that is over. `leave` is
-    its own command to leave; `interrupt` and `clear` are keys. `shell`: how a text begins that it would run instead of reading
-    it, also with a blank before it; `apart`: how one begins that a blank before it keeps from being more than a text. `queues`:
-    it takes a text while it works. `busy_foot`: how its last line says that it works where it has no input line then. `sure`:
-    what is found as its input line is one, whatever a dialog has in common with it. `failed` finds, above the input line, the
-    error that the last turn ended with; `retrying`, where it shows that it works, the error that it tries again after. `notice`:
-    how a paragraph begins that may stand below a dialog."""
+    """`tried`: the newest version whose screens were seen. `box` finds the input line; `placeholder` is what stands there when
+    nothing does. `busy_title` and `busy` are how it shows that it works: in the title, and in a line from a little above the box
+    on; `asks_title`, that it waits for an answer. `turned`: a line of a turn that is over. `leave` is its own command to leave;
+    `interrupt` and `clear` are keys. `shell`: how a text begins that it would run instead of reading it, also with a blank before
+    it; `apart`: how one begins that a blank before it keeps from being more than a text. `queues`: it takes a text while it
+    works. `busy_foot`: how its last line says that it works where it has no input line then. `sure`: what is found as its input
+    line is one, whatever a dialog has in common with it. `failed` finds, above the input line, the error that the last turn ended
+    with; `retrying`, where it shows that it works, the error that it tries again after. `notice`: how a paragraph begins that may
+    stand below a dialog."""
 
     agent: str
+    tried: str
     box: Callable[[Sequence[str]], Box | None]
     placeholder: re.Pattern[str]
     busy: re.Pattern[str]
@@ -96,32 +103,35 @@ class Signs:
     failed: Callable[[Sequence[str]], str] | None = None
     retrying: re.Pattern[str] = _NEVER
     notice: re.Pattern[str] = _NEVER
+    asks_title: re.Pattern[str] = _NEVER
 
     def read(self, text: str, title: str | None = None) -> Told | None:
         """What the screen says; None when that is not certain."""
         lines = [line.rstrip()[:_WIDEST] for line in text.rstrip().split("\n")][-_BOTTOM:]
         box, busy = self.box(lines), bool(self.busy_title.match(title or ""))
-        if (box is None or not self.sure) and (asks := self._dialog(lines)) is not None:
+        if (asks := self._dialog(lines, box)) is not None:
             return asks
+        if box is None and self.asks_title.match(title or ""):
+            return Told(Sign.WAITING, "an answer")
         if box is None:
             works = busy or self.busy_foot.search(lines[-1])
             return Told(Sign.WORKING, error=self._retried(lines, len(lines))) if works else None
         typed = bool(box.typed) and not self.placeholder.match(box.typed)
         if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
-            return Told(Sign.WORKING, typed=typed, error=self._retried(lines, box.start))
+            return Told(Sign.WORKING, typed=typed, error=self._retried(lines, box.start), takes=self.queues)
         error = _told(self.failed(lines[: box.start])) if self.failed else ""
         turned = bool(error) or any(self.turned.search(line) for line in lines)
-        return Told(Sign.PROMPT, turned=turned, typed=typed, error=error)
+        return Told(Sign.PROMPT, turned=turned, typed=typed, error=error, takes=True)
 
     def _retried(self, lines: Sequence[str], start: int) -> str:
         above = [line for line in lines[:start] if line][-_ABOVE:]
         found = self.retrying.search("\n".join((*above, *lines[start:])))
         return _told(found["error"]) if found else ""
 
-    def _dialog(self, lines: Sequence[str]) -> Told | None:
+    def _dialog(self, lines: Sequence[str], box: Box | None) -> Told | None:
         lines = _above_notices(lines, self.notice)
         for dialog in self.dialogs:
-            if (what := dialog.read(lines)) is not None:
+            if (box is None or not (self.sure or dialog.alone)) and (what := dialog.read(lines)) is not None:
                 return Told(Sign.WAITING, what, leaves=dialog.leaves)
         return None
 

@@ -16,7 +16,8 @@ class Sign(StrEnum):
 class Told:
     """`what` a dialog waits for. `turned`: the screen shows something of a turn that is over. `typed`: something stands in its
     input line. `leaves`: the key that closes the dialog, without consent to anything, when the agent is to leave. `error`: in the
-    agent's own words, what its last turn failed with, or what it tries again after."""
+    agent's own words, what its last turn failed with, or what it tries again after. `takes`: its input line is there, and a text
+    that is submitted now is its next request."""
 
     sign: Sign
     what: str = ""
@@ -24,6 +25,7 @@ class Told:
     typed: bool = False
     leaves: str = "Escape"
     error: str = ""
+    takes: bool = False
 
     @property
     def words(self) -> str:

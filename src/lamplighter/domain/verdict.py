@@ -66,9 +66,10 @@ class Evidence:
     nothing new. `front` names the process whose `rest` is told, `background` one that may work beside it; `sleeps` that what is
     waited for sleeps until a time; `connected` that it has sockets open. `busy_age`, `heavy_age`: since its CPU was more than now
     and then, and more than drawing takes; since the first look where that was never seen.
-    `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says. `editor`: a program that an
-    agent has opened for a person to type in. `resumed`: it goes on with what was said before it started, and its screen shows
-    that; `prompted`: it was given its first request when it started. `gone`: which owner is.
+    `deep_for`: how long something of it has been in the kernel. `told`: what an agent's screen says; `blind`: nothing that is
+    known of this agent's. `editor`: a program that an agent has opened for a person to type in. `resumed`: it goes on with what
+    was said before it started, and its screen shows that; `prompted`: it was given its first request when it
+    started. `gone`: which owner is.
     """
 
     ended: bool = False
@@ -95,6 +96,7 @@ class Evidence:
     deep_for: float = 0.0
     tail: Tail | None = None
     told: Told | None = None
+    blind: bool = False
     editor: str | None = None
     resumed: bool = False
     prompted: bool = False
@@ -236,6 +238,8 @@ def _at_rest(seen: Evidence, limits: Thresholds) -> tuple[Verdict, str]:
         return Verdict.FINISHED if seen.told.turned else Verdict.IDLE, seen.told.words
     if _asks(seen):
         return Verdict.WAITING, _asked(seen)
+    if seen.blind and seen.rest is Rest.KEYS:
+        return Verdict.UNKNOWN, "its screen is none that is known of it"
     if seen.rest not in (Rest.INPUT, Rest.KEYS):
         return Verdict.IDLE, f"{seen.front} has done {nothing}"
     return Verdict.IDLE, f"{seen.front} waits for input"

@@ -19,6 +19,7 @@ from lamplighter.errors import LampError
 from lamplighter.lifecycle.fleet import Fleet
 from lamplighter.lifecycle.keeping import Keeping
 from lamplighter.lifecycle.stop import Undertaker
+from lamplighter.lifecycle.talk.screens import Screens
 from lamplighter.lifecycle.upkeep import Upkeep
 from lamplighter.store import sessions
 from lamplighter.store.connection import problem
@@ -28,8 +29,11 @@ _LOW_DISK = 500 << 20
 
 
 class Host:
-    def __init__(self, fleet: Fleet, keeping: Keeping, undertaker: Undertaker, upkeep: Upkeep) -> None:
+    def __init__(
+        self, fleet: Fleet, keeping: Keeping, undertaker: Undertaker, upkeep: Upkeep, screens: Screens
+    ) -> None:
         self.fleet = fleet
+        self.screens = screens
         self.keeping = keeping
         self.undertaker = undertaker
         self.upkeep = upkeep
@@ -82,8 +86,26 @@ class Host:
             return {"id": session, "name": lamp.session.name, "error": error.document()}
 
     async def checkup(self) -> dict[str, Any]:
-        checks = [*await asyncio.to_thread(self._machine), *self._sessions(), *await self._store()]
+        seen = [*self._sessions(), *await self._screens()]
+        checks = [*await asyncio.to_thread(self._machine), *seen, *await self._store()]
         return {"guarantee": self.guarantee, "checks": checks}
+
+    async def _screens(self) -> list[dict[str, Any]]:
+        """The agents whose screens are not known any more, as they are newer than what was seen of them."""
+        found: dict[str, str] = {}
+        for lamp in list(self.fleet.lamps.values()):
+            session = lamp.session
+            shown = await self.screens.look(session) if session.alive else None
+            if (
+                shown is not None
+                and shown.told is None
+                and not shown.blank
+                and (newer := await self.screens.newer(session))
+            ):
+                found.setdefault(newer, session.name)
+        mend = "update Lamplighter; until then: lamp attach, or lamp send --keys"
+        told = "and {name} shows none of them: lamp send types nothing into what it does not know"
+        return [_check("agents", "note", f"{newer}, {told.format(name=name)}", mend) for newer, name in found.items()]
 
     def _machine(self) -> list[dict[str, Any]]:
         return [

@@ -3,10 +3,11 @@ what was submitted. For tests only; standard library alone, as it is run as a pr
 
 What is submitted is written as a line of JSON into the file named by its first argument. Some texts do more than be answered:
 `work N` works for N seconds, `edit PROGRAM` opens that on its terminal, `tool PROGRAM` on one of its own while it works, `dialog`
-asks for permission, `jobs` leaves a job that its own `/exit` asks about, `ask later` has it ask for permission when the next
-text was pasted. Keys that reach a dialog are written down too. Further arguments are its
-habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself anew, with
-`blank` it knows pastes long before it draws, and forgets what came before that.
+asks for permission, `strange` shows a screen that nobody has seen before, until a key, `jobs` leaves a job that its own `/exit`
+asks about, `ask later` has it ask for permission when the next text was pasted. Keys that reach a dialog are written down too.
+Further arguments are its habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself
+anew, with `blank` it knows pastes long before it draws, and forgets what came before that. What stands behind `--` is its first
+prompt, which comes late into its input line, and is submitted later still. `--session-id` and its value are left out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tty
 RULE = "─" * 60
 SPINNER = "◐◑"
 _BREATH_SECONDS = 0.1
+_FIRST_SECONDS = 2.0
 
 
 class Agent:
@@ -38,6 +40,8 @@ class Agent:
         self.turns = 0
         self.data = b""
         self.came_at = self.pasted_at = 0.0
+        self.first = habits[habits.index("--") + 1] if "--" in habits else ""
+        self.first_at = time.monotonic() + _FIRST_SECONDS if self.first else 0.0
 
     def run(self) -> None:
         tty.setraw(0)
@@ -50,13 +54,24 @@ class Agent:
             if self.works_until and time.monotonic() >= self.works_until:
                 self.works_until, self.turns = 0.0, self.turns + 1
                 continue
-            ready, _, _ = select.select([0], [], [], 0.1 if self.works_until else None)
+            self.begin()
+            ready, _, _ = select.select([0], [], [], 0.1 if self.works_until or self.first_at else None)
             if ready:
                 self.came_at = time.monotonic()
                 if self.late:
                     time.sleep(0.8)
                 self.data += os.read(0, 1 << 20)
                 self.take()
+
+    def begin(self) -> None:
+        """With its first prompt: put into its input line, and submitted with whatever stands there then."""
+        if self.first_at and time.monotonic() >= self.first_at:
+            if self.first:
+                self.typed, self.first, self.first_at = self.typed + self.first, "", time.monotonic() + _FIRST_SECONDS
+            else:
+                self.first_at = 0.0
+                self.submit()
+            self.draw()
 
     def take(self) -> None:
         """Keys, and pastes, of which the whole must be there. Enter in the same breath as a paste is a part of it, and
@@ -120,8 +135,8 @@ class Agent:
             self.works_until = time.monotonic() + 600
             spawn = [sys.executable, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", *text.split()[1:]]
             subprocess.Popen(spawn, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
-        elif text == "dialog":
-            self.dialog = "permission"
+        elif text in ("dialog", "strange"):
+            self.dialog = "permission" if text == "dialog" else "strange"
         elif text == "ask later":
             self.asks_later = True
         elif text == "jobs":
@@ -155,6 +170,8 @@ class Agent:
     def question(self) -> list[str]:
         if self.dialog == "trust":
             asked = [" Is this a project you created or one you trust?", " ❯ No, exit", "   Yes, I trust this folder"]
+        elif self.dialog == "strange":
+            return ["  What shall become of it?", "  > keep it", "    throw it away", "  (space chooses)"]
         elif self.dialog == "exit":
             asked = ["   Background work is running", "   ❯ 1. Exit and stop tasks", "     3. Stay"]
         else:
@@ -173,4 +190,5 @@ def start_anew(words: list[str]) -> int:
 if __name__ == "__main__":
     if "anew" in sys.argv:
         sys.exit(start_anew([word for word in sys.argv if word != "anew"]))
-    Agent(*sys.argv[1:]).run()
+    own = sys.argv.index("--session-id") if "--session-id" in sys.argv else len(sys.argv)
+    Agent(*sys.argv[1:own], *sys.argv[own + 2 :]).run()

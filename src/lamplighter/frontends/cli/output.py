@@ -55,6 +55,7 @@ class Output:
             return
         self.out.flush()
         lines = [Line(("error: ", "bad"), f"{clean(error.message)} ({error.code.value})")]
+        lines += [Line(("  | ", "dim"), clean(line)) for line in error.details.get("screen") or ()]
         if error.hint:
             lines.append(Line(("hint: ", "strong"), clean(error.hint)))
         self._draw(lines, self.err)

@@ -293,6 +293,7 @@ class Judgement:
                 what = "an answer" if told.sign is Sign.WAITING else told.what
                 told = replace(told, what=what, error="its screen has the words" if told.error else "")
             track.sign, track.sign_offset, track.sign_at = told, shown.offset, self.fleet.clock.monotonic()
+            track.blind_at = shown.offset if told is None and not shown.blank else -1
 
     # -- judging
 
@@ -390,6 +391,7 @@ class Judgement:
             deep_for=looked - track.deep_since if track.deep_since is not None else 0.0,
             tail=track.tail if meter is not None and track.tail_offset == meter.offset else None,
             told=told,
+            blind=meter is not None and track.blind_at == meter.offset,
             editor=measure.editor or (front.guest if front and told is None else None),
             resumed=_is_resumed(session),
             prompted=bool(session.told),

@@ -53,6 +53,7 @@ class Track:
     sign: Told | None = None
     sign_offset: int = -1
     sign_at: float = 0.0
+    blind_at: int = -1
     heard: int = 0
     heard_at: float = 0.0
     novel_at: float = 0.0

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from typing import NamedTuple
 
+from lamplighter.agents import recognise
 from lamplighter.agents.signs import Signs, signs_of
+from lamplighter.agents.version import is_newer, version_of
 from lamplighter.domain.session import Driver, Session
-from lamplighter.domain.sign import Told
+from lamplighter.domain.sign import Sign, Told
 from lamplighter.errors import LampError
+from lamplighter.holder import proc
 from lamplighter.lifecycle.talk.foreign_terminals import ForeignTerminals
 from lamplighter.lifecycle.talk.reading import Reading
 
 _ON_TERMINALS = frozenset({Driver.TERMINAL, Driver.TMUX})
 _PASTES = 2004
+_LAST = 12
 
 
 class Shown(NamedTuple):
-    """`offset`: how much of its output the screen stands for. `pastes`: it knows a paste from keys. `blank`: nothing is on
-    it yet."""
+    """`offset`: how much of its output the screen stands for. `pastes`: it knows a paste from keys. `text`: all that is on it."""
 
     told: Told | None
     offset: int
     pastes: bool
-    blank: bool = False
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        """Nothing is on it yet."""
+        return not self.text.strip()
+
+    @property
+    def asks(self) -> bool:
+        return self.told is not None and self.told.sign is Sign.WAITING
+
+    @property
+    def takes(self) -> bool:
+        """A text that is pasted now is its next request, for certain."""
+        return self.told is not None and self.told.takes and self.pastes
+
+    @property
+    def last_lines(self) -> list[str]:
+        lines = (line.rstrip() for line in self.text.split("\n"))
+        return [line for line in lines if line][-_LAST:]
 
 
 class Screens:
@@ -42,8 +66,18 @@ class Screens:
         if session.traced:
             return await self._look_at_tmux(session, signs)
         shown = await self.reading.screen(session, "screen", None, modes=(_PASTES,))
-        told, blank = signs.read(shown["text"], shown["title"]), not shown["text"].strip()
-        return Shown(told, shown["cursor"], shown["modes"][_PASTES], blank)
+        told = signs.read(shown["text"], shown["title"])
+        return Shown(told, shown["cursor"], shown["modes"][_PASTES], shown["text"])
+
+    async def newer(self, session: Session) -> str | None:
+        """What to say of an agent whose screens may have changed since they were seen, as it is of a newer version."""
+        signs = self.signs(session)
+        if signs is None or session.main is None:
+            return None
+        version = await asyncio.to_thread(_version, session.main.pid)
+        if version is None or not is_newer(version, signs.tried):
+            return None
+        return f"{session.agent} {version} is newer than the newest whose screens are known here ({signs.tried})"
 
     async def _look_at_tmux(self, session: Session, signs: Signs) -> Shown | None:
         """tmux does not say whether a pane knows a paste; an agent whose screen is known does."""
@@ -54,4 +88,13 @@ class Screens:
         except LampError:
             return None
         told = signs.read(shown["text"], shown["title"])
-        return Shown(told, 0, pastes=told is not None)
+        return Shown(told, 0, told is not None, shown["text"])
+
+
+def _version(pid: int) -> str | None:
+    words = proc.words_of(pid)
+    program = recognise(words)
+    try:
+        return version_of(program, words, os.readlink(f"/proc/{pid}/exe")) if program else None
+    except OSError:  # it has gone, or is not ours to see
+        return None

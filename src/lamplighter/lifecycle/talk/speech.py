@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Act, Caller, may
 from lamplighter.domain.session import Driver, Session
 from lamplighter.drivers import driver_for, registered
 from lamplighter.drivers.logical import out_of_reach
@@ -81,7 +81,12 @@ class Speech:
 
         if session.driver is Driver.TMUX and not session.traced:
             await self.panes.measure(session)
-        return await self.submission.submit(session, signs, text, enter=enter, key=key, type=typing)
+        try:
+            return await self.submission.submit(session, signs, text, enter=enter, key=key, type=typing)
+        except ConflictError as refusal:
+            if self.fleet.settings.reads_own and not may(by, Act.READ_OUTPUT, session):
+                refusal.details.pop("screen", None)
+            raise
 
     def _age(self, session: Session) -> float:
         return self.fleet.clock.now() - session.created_at
@@ -160,8 +165,10 @@ class Speech:
             return
         with open(place, encoding="utf-8") as file:
             text = file.read()
-        with suppress(DeadlineError, ConflictError):
+        try:
             await self.send(session, text, keys=False, enter=True, by=by, key=key)
+        except (DeadlineError, ConflictError) as error:
+            await self.fleet.note(session.id, by, "prompt not typed", reason=error.message)
         with suppress(FileNotFoundError):
             os.unlink(place)  # what is typed is not kept
 

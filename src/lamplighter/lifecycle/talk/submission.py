@@ -15,16 +15,20 @@ from lamplighter.agents.signs import Signs
 from lamplighter.domain.paste import bracketed, plain_text
 from lamplighter.domain.session import Session
 from lamplighter.domain.sign import Sign
+from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, ConflictError, InputError
+from lamplighter.lifecycle.launch.order import By
 from lamplighter.lifecycle.talk.screens import Screens, Shown
 
 ENTER = b"\r"
 _KNOWN_SECONDS = 5.0  # for a screen that is not known, once there is one and it takes a paste
 _STARTING_SECONDS = 60.0
 _PAUSE_SECONDS = 0.4
-_ECHO_SECONDS = 5.0
-_TAKEN_SECONDS = 2.0
+_ECHO_SECONDS = 15.0
+_TAKEN_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
+_AT_START = frozenset({By.WORDS, By.FILE, By.PACKET_FILE})
+"""It was told something in its command."""
 Typing = Callable[[bytes, str], Awaitable[dict[str, Any]]]
 
 
@@ -52,14 +56,12 @@ class Submission:
 
     async def submit(
         self, session: Session, signs: Signs, text: str, *, enter: bool, key: str, type: Typing
-    ) -> dict[str, Any] | None:
-        """What came of typing, with the size of it all. None when its terminal takes no paste."""
+    ) -> dict[str, Any]:
+        """What came of typing, with the size of it all. ACTIVE, and nothing is typed, where no input line is seen."""
         said = plain_text(text)
         _refuse_shell(session, signs, said)
         shown = await self._ready(session)
-        if shown is None or not (shown.pastes or shown.told):
-            return None
-        if _asks(shown):
+        if shown is None or not shown.takes:
             return await self._answered(session, shown, key)
         data = bracketed(signs.as_said(said)) if said else b""
         answer = await type(data, key)
@@ -74,27 +76,40 @@ class Submission:
         return {**answer, "size": len(data) + len(ENTER)}
 
     async def _ready(self, session: Session) -> Shown | None:
-        """Its screen, once that says something: one that starts takes nothing yet, and what is typed then is lost."""
-        begun = time.monotonic()
+        """Its screen, once that takes a text or asks something: one that starts takes nothing yet, and what is typed then is
+        lost."""
+        begun = changed = time.monotonic()
         shown = await self.screens.look(session)
-        while shown is not None and shown.told is None and not session.traced:
-            starts = shown.blank or not shown.pastes  # opencode takes a paste long before it is there to read one
-            patience = _STARTING_SECONDS - self._age(session) if starts else _KNOWN_SECONDS
-            if time.monotonic() - begun > patience or not await self._drawn(session, shown):
+        while shown is not None and not shown.asks and not (shown.takes and self._has_begun(session, shown)):
+            starts = self._age(session) < _STARTING_SECONDS
+            drawn = not shown.takes and not shown.blank and (shown.pastes or session.traced)
+            # One that is drawn still may become what is known; what is none of it stays as it is.
+            quiet = time.monotonic() - (changed if starts else begun) > _KNOWN_SECONDS
+            if (quiet if drawn else not starts) or not await self._drawn(session, shown):
                 break
-            shown = await self.screens.look(session)
+            before, shown = shown, await self.screens.look(session)
+            changed = changed if shown is None or shown.text == before.text else time.monotonic()
         return shown
 
+    def _has_begun(self, session: Session, shown: Shown) -> bool:
+        """One that was told something at its start has taken that: before, a text would become part of it."""
+        told = shown.told
+        if session.told.get("by") not in _AT_START or self._age(session) >= _STARTING_SECONDS or told is None:
+            return True
+        return told.sign is not Sign.PROMPT or (told.turned and not told.typed)
+
     async def _settle(self, session: Session, data: bytes, cursor: int) -> None:
-        """Until the text is in its input line: Enter right behind a paste would be part of it. ACTIVE when a dialog opens."""
+        """Until the text is in its input line: Enter right behind a paste would be part of it. ACTIVE when that is not there any
+        more, as when a dialog opens."""
         deadline = time.monotonic() + _ECHO_SECONDS
         is_in = False
         while (shown := await self.screens.look(session)) is not None:
-            if _asks(shown):
-                raise _unsubmitted(session, shown)
-            if is_in or time.monotonic() > deadline:
+            late = time.monotonic() > deadline
+            if shown.asks or (late and not shown.takes):
+                raise await self._unsubmitted(session, shown)
+            if shown.takes and (is_in or late):
                 return
-            is_in = not data or shown.told is None or (shown.told.typed and (shown.offset > cursor or session.traced))
+            is_in = not data or (_is_typed(shown) and (shown.offset > cursor or session.traced))
             if is_in:  # one that was slow to take it is as slow to be done with it: the pause begins here
                 await asyncio.sleep(_PAUSE_SECONDS)
             elif not await self._drawn(session, shown):
@@ -104,7 +119,7 @@ class Submission:
         """Until its input line is empty again, so that the next text is not taken for this one."""
         deadline = time.monotonic() + _TAKEN_SECONDS
         while (shown := await self.screens.look(session)) is not None and time.monotonic() < deadline:
-            if shown.told is None or not shown.told.typed or not await self._drawn(session, shown):
+            if not (shown.takes and _is_typed(shown)) or not await self._drawn(session, shown):
                 return
 
     async def _drawn(self, session: Session, shown: Shown) -> bool:
@@ -117,21 +132,35 @@ class Submission:
                 return await self._more(session.id, shown.offset)
         return True
 
-    async def _answered(self, session: Session, shown: Shown, key: str) -> dict[str, Any]:
-        """A dialog is open. When all was typed before it opened, that is what happened; else it is refused."""
+    async def _answered(self, session: Session, shown: Shown | None, key: str) -> dict[str, Any]:
+        """No text can be typed now. When all was typed before, that is what happened; else it is refused."""
         cursor = await self._typed_at(session, key)
         if cursor is None:
-            raise _dialog(session, shown)
+            raise await self._refused(session, shown)
         if not await self._was_typed(session, f"{key}/enter"):
-            raise _unsubmitted(session, shown)
+            raise await self._unsubmitted(session, shown)
         return {"cursor": cursor, "size": 0, "repeated": True}
 
     async def _was_typed(self, session: Session, key: str) -> bool:
         return await self._typed_at(session, key) is not None
 
+    async def _refused(self, session: Session, shown: Shown | None) -> ConflictError:
+        if shown is not None and shown.asks:
+            message = f"waits for {_what(shown)}; a text would answer that, and nothing was typed"
+            return _conflict(session, shown, message, _keys(session, "read its question", "then send the text"))
+        if shown is not None and shown.told is not None and shown.told.sign is Sign.WORKING:
+            message = "is at work, and takes no text until its turn is over; nothing was typed"
+            return _conflict(session, shown, message, f"lamp wait {session.name} --for finished, then send the text")
+        newer = await self.screens.newer(session)
+        message = f"shows no input line that is known; nothing was typed{f'. {newer}' if newer else ''}"
+        return _conflict(session, shown, message, _keys(session, "see its screen", "then send the text"))
 
-def _asks(shown: Shown) -> bool:
-    return shown.told is not None and shown.told.sign is Sign.WAITING
+    async def _unsubmitted(self, session: Session, shown: Shown | None) -> ConflictError:
+        now = f"it began to wait for {_what(shown)}" if shown and shown.asks else "its screen is another now"
+        message = f"has the text in its input line, not submitted: {now}"
+        return _conflict(
+            session, shown, message, f"see to that first (lamp attach {session.name}), then {_enter(session)}"
+        )
 
 
 def _refuse_shell(session: Session, signs: Signs, said: str) -> None:
@@ -143,24 +172,31 @@ def _refuse_shell(session: Session, signs: Signs, said: str) -> None:
         )
 
 
-def _dialog(session: Session, shown: Shown) -> ConflictError:
-    what = shown.told.what if shown.told else ""
-    return ConflictError(
-        Code.ACTIVE,
-        f"{session.name} ({session.id}) waits for {what}; a text would answer that, and nothing was typed",
-        f"lamp read {session.name} shows the question; answer it with lamp attach {session.name}, or "
-        f"lamp send --keys {session.name} followed by the keys; then send the text",
-        verdict="waiting",
-        evidence=[shown.told.words if shown.told else ""],
-    )
+def _is_typed(shown: Shown) -> bool:
+    return shown.told is not None and shown.told.typed
 
 
-def _unsubmitted(session: Session, shown: Shown) -> ConflictError:
-    what = shown.told.what if shown.told else ""
+def _what(shown: Shown | None) -> str:
+    return shown.told.what if shown and shown.told else ""
+
+
+def _keys(session: Session, first: str, last: str) -> str:
+    name = session.name
+    return f"{first} (lamp read {name}), answer with lamp attach {name} or lamp send --keys {name} KEYS, {last}"
+
+
+def _enter(session: Session) -> str:
+    return f"lamp send --keys {session.name} Enter"
+
+
+def _conflict(session: Session, shown: Shown | None, message: str, hint: str) -> ConflictError:
+    told = shown.told if shown else None
+    evidence = [told.words] if told else ["its screen is none that is known"]
     return ConflictError(
         Code.ACTIVE,
-        f"the text is in the input line of {session.name} ({session.id}), not submitted: it began to wait for {what}",
-        f"answer that first (lamp attach {session.name}), then lamp send --keys {session.name} Enter",
-        verdict="waiting",
-        evidence=[shown.told.words if shown.told else ""],
+        f"{session.name} ({session.id}) {message}",
+        hint,
+        verdict=told.sign.value if told and told.sign is not Sign.PROMPT else Verdict.UNKNOWN.value,
+        evidence=evidence,
+        screen=shown.last_lines if shown else [],
     )
