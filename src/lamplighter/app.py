@@ -6,9 +6,11 @@ import asyncio
 import logging
 
 from lamplighter.clock import Clock, RealClock
+from lamplighter.domain.counting import counted
 from lamplighter.domain.permission import DAEMON, Act, Caller, admit, check, check_naming, check_resuming, may, may_ask
+from lamplighter.domain.plan import Plan
 from lamplighter.domain.session import Driver, Session
-from lamplighter.errors import ForbiddenError, UnavailableError
+from lamplighter.errors import Code, ForbiddenError, UnavailableError
 from lamplighter.lifecycle.acp.talks import Talks
 from lamplighter.lifecycle.approvals import Approvals
 from lamplighter.lifecycle.archive import Archive
@@ -231,6 +233,18 @@ class App:
                 raise
             wish = call.wish_for(session, refusal, of_ended=True)
             call.wish = await self.approvals.settle(wish, refusal)
+
+    async def permitted_plan(self, call: Call, plan: Plan) -> None:
+        """Nothing, when its rows are the caller's to end, or the operator granted just this plan; else as `permitted`."""
+        if not plan.orders.others:
+            return
+        refusal = ForbiddenError(
+            Code.FORBIDDEN,
+            f"{call.caller.name} may not end {counted(len(plan.rows), 'session')} of others by itself ({plan.id})",
+            "ask the operator to do this from a shell outside any session",
+            act=Act.END.value,
+        )
+        call.wish = await self.approvals.settle(call.wish_for_plan(plan, refusal), refusal)
 
     async def permitted_stranger(self, call: Call, act: Act, stranger: Session) -> None:
         """As `permitted`, for what was made without us and is not in the store: it is the operator's."""

@@ -199,6 +199,44 @@ def test_an_active_session_stays_active_and_the_word_stands(calm: Engine) -> Non
     assert agent.ask("kill_session", **wanted, approval=request)["result"]["state"] == "ended"
 
 
+def test_one_approval_covers_just_the_rows_of_a_plan(calm: Engine) -> None:
+    lit, agent, thief = calm, Inside(calm), Inside(calm, name="thief")
+    names = ["one", "two", "three", "four"]
+    ids = {name: lit.start("sleep", "300", name=name, headless=True)["id"] for name in names}
+    assert wait_until(lambda: all(lit.show(name)["verdict"] == "idle" for name in names))
+    wanted = {"selection": "idle", "others": True}
+    made = agent.ask("cleanup_sessions", **wanted)["result"]
+    assert {row["id"] for row in made["rows"]} >= set(ids.values())
+    chosen = agent.ask("cleanup_sessions", selection="one+two+three", others=True)["result"]
+    apply = {"apply": chosen["plan"], "grace": "0s"}
+    error = agent.ask("cleanup_sessions", **apply)["error"]
+    request = error["details"]["request"]
+    assert (error["code"], error["details"]["plan"]) == ("APPROVAL_NEEDED", chosen["plan"])
+    assert [row["name"] for row in error["details"]["rows"]] == ["one", "two", "three"]
+    assert agent.request("cleanup_sessions", **apply) == request
+    assert decide(lit, request)["state"] == "granted"
+    attacks = [
+        (thief, {**apply, "approval": request}),
+        (agent, {"apply": made["plan"], "grace": "0s", "approval": request}),
+        (agent, {**apply, "grace": "9s", "approval": request}),
+        (agent, {**apply, "approval": GUESSED}),
+    ]
+    assert [caller.refused("cleanup_sessions", **given) for caller, given in attacks] == ["FORBIDDEN"] * 4
+    assert agent.refused("cleanup_sessions", apply=chosen["plan"], without=["none"], approval=request) == "BAD_INPUT"
+    assert {lit.show(name)["state"] for name in names} == {"running"}
+    lit.call("protect_session", session="two")
+    key = uuid.uuid4().hex
+    agent.ask("cleanup_sessions", **apply, approval=request, key=key)  # the first line is a row's progress
+    assert wait_until(lambda: lit.show("one")["state"] == lit.show("three")["state"] == "ended")
+    assert lit.show("one")["ending"]["by"] == f"session:{agent.id}"
+    assert {lit.show(name)["state"] for name in ("two", "four")} == {"running"}
+    assert agent.refused("cleanup_sessions", **apply, approval=request) == "PLAN_APPLIED"
+    steps = [event for event in lit.events() if event["action"].startswith("approval")]
+    assert [event["action"].split()[1] for event in steps] == ["asked", "granted", "used"]
+    assert {(event["session"], event["detail"]["plan"]) for event in steps} == {(None, chosen["plan"])}
+    lit.call("protect_session", session="two", off=True)
+
+
 # -- attacks
 
 

@@ -37,6 +37,7 @@ class Standing(StrEnum):
 class Wish:
     """A call that is refused without an approval. `session` is what its word means now, `why` the refusal in words.
 
+    `session` can be the id of a plan of a cleanup instead: then `arguments` name its rows, and the word is for just those.
     `approval` is the id that came with the call; `implicit`: without one, take the one that is granted for just this. `reads`:
     it shows something and changes nothing, so the same key again would be another look. `of_ended`: an ended session will do.
     """
@@ -56,6 +57,13 @@ class Wish:
     @property
     def digest(self) -> str:
         return digest_of(self.arguments)
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What it is about, as errors say it."""
+        if not is_plan(self.session):
+            return {"session": self.session}
+        return {"plan": self.session, "rows": self.arguments["rows"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,11 @@ class Approval:
     def label(self) -> str:
         """What events call it: enough to tell it from others, too little to use it."""
         return self.id[: len("ap-") + _SHOWN]
+
+    @property
+    def target(self) -> str | None:
+        """The session that it is about; of a plan none."""
+        return None if is_plan(self.session) else self.session
 
     def expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -142,6 +155,11 @@ def ask(wish: Wish, now: float) -> Approval:
     )
 
 
+def is_plan(subject: str) -> bool:
+    """Whether it is the id of a plan; no session has such an id."""
+    return subject.startswith("plan-")
+
+
 def told(arguments: dict[str, Any]) -> dict[str, Any]:
     """What of a call's arguments says what it does."""
     return {name: value for name, value in arguments.items() if name not in _UNTOLD}
@@ -177,7 +195,7 @@ def needed(approval: Approval, wish: Wish) -> ForbiddenError:
         then if granted else f"the operator grants it with lamp approve {approval.id}; then {then}",
         request=approval.id,
         expires_at=until,
-        session=approval.session,
+        **wish.subject,
     )
 
 
@@ -187,7 +205,7 @@ def not_for_this(wish: Wish) -> ForbiddenError:
         Code.FORBIDDEN,
         f"{wish.why}; the approval is not for this call by this caller",
         "an approval holds for the very call that was asked for; call without one to ask for this",
-        session=wish.session,
+        **wish.subject,
     )
 
 
@@ -196,7 +214,7 @@ def refused(wish: Wish) -> ForbiddenError:
         Code.FORBIDDEN,
         f"{wish.why}; the operator was asked, and refused it",
         "do without it; asking for the same again is of no use",
-        session=wish.session,
+        **wish.subject,
     )
 
 
@@ -205,7 +223,7 @@ def too_many(wish: Wish) -> ForbiddenError:
         Code.FORBIDDEN,
         f"{wish.why}; and {MOST_OPEN} requests of {wish.caller.name} wait for the operator already",
         "wait until the operator has decided, or until they expire: each holds for ten minutes",
-        session=wish.session,
+        **wish.subject,
     )
 
 
@@ -214,7 +232,7 @@ def unreadable(wish: Wish) -> ForbiddenError:
         Code.FORBIDDEN,
         f"{wish.why}; and it is too long to be read by the operator: {LONGEST >> 10} KiB at most",
         "ask for less at once, or name a file that holds it",
-        session=wish.session,
+        **wish.subject,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.ending import Intent
 from lamplighter.domain.leak import Leak
-from lamplighter.domain.permission import Act, Caller, Rank, check
+from lamplighter.domain.permission import Act, Caller, Rank, check, may_ask
 from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
@@ -85,6 +85,8 @@ class Orders:
     reason: str = ""
     key: str | None = None
     leaks: bool = False
+    others: bool = False
+    """Its rows are not the caller's: the operator's word on the whole plan applies it."""
     without: tuple[str, ...] = ()
     """Rows that whoever applies it leaves alone, by their ids."""
 
@@ -166,6 +168,14 @@ class Plan:
 def barred(session: Session, attached: int, caller: Caller, above: Collection[str]) -> str | None:
     """Why a session may be in no plan of this caller, force or not. `above`: the caller's own session and its ancestors."""
     return barred_to_all(session, attached, caller, above) or foreign(session, attached, caller)
+
+
+def asked_for(session: Session, attached: int, caller: Caller) -> str | None:
+    """Why it is in no plan of others' sessions, though it is in everybody's reach: the caller may end it, or may not even ask."""
+    problem = foreign(session, attached, caller)
+    if problem is None:
+        return "it needs nobody's word: a plan without others has it"
+    return None if may_ask(caller, Act.END, session, session.line, attached) else problem
 
 
 def foreign(session: Session, attached: int, caller: Caller) -> str | None:

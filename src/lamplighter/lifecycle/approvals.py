@@ -44,7 +44,8 @@ class Approvals:
         except LampError as error:
             if error.code is not Code.APPROVAL_NEEDED:
                 detail = {**refusal.details, "code": error.code.value}
-                await self.fleet.note_if_possible(wish.session, wish.caller, "refused", **detail)
+                target = None if rules.is_plan(wish.session) else wish.session
+                await self.fleet.note_if_possible(target, wish.caller, "refused", **detail)
             if isinstance(error, UnavailableError):  # no request can be kept now: what is refused stays refused
                 raise refusal from error
             raise
@@ -190,7 +191,9 @@ class Approvals:
         approvals.save(db, approval)
         at = self.fleet.clock.now()
         detail = {"request": approval.label, "operation": approval.operation, "caller": approval.caller}
-        events.append(db, at, approval.session, by, action, **detail)
+        if approval.target is None:
+            detail["plan"] = approval.session
+        events.append(db, at, approval.target, by, action, **detail)
         return approval
 
     async def _change(self, write: Callable[[sqlite3.Connection], T]) -> T:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from lamplighter.domain.plan import (
     PlanState,
     Row,
     Sighting,
+    asked_for,
     barred,
     barred_to_all,
     changed,
@@ -120,21 +121,28 @@ class Cleanup:
     # -- the plan
 
     async def plan(
-        self, selection: Selection, orders: Orders, known_as: Mapping[str, str] | None = None
+        self,
+        selection: Selection,
+        orders: Orders,
+        known_as: Mapping[str, str] | None = None,
+        standing: Sequence[Plan] = (),
     ) -> tuple[Plan, list[Omission]]:
-        """The plan, kept; and what matches but is not in it, each with why."""
+        """The plan, kept, or that of the `standing` ones which has the same rows; and what matches but is not in it, each with
+        why."""
         above, caller = await self._above(orders.caller), orders.caller
         rows, left_out = list[Row](), list[Omission]()
         for found in await self.choosing.choose(selection, caller, known_as=known_as):
             now = sighting(found)
             barrier = barred_to_all(found.session, found.attached, caller, above)
             others, reluctance = foreign(found.session, found.attached, caller), unwanted(now, orders)
-            why = barrier or others or reluctance
+            beyond = asked_for(found.session, found.attached, caller) if orders.others else others
+            why = barrier or beyond or reluctance
             if why:
                 left_out.append(Omission(found, why, others is not None and not barrier and not reluctance))
             else:
                 rows.append(Row(found.session.id, now))
-        return await self._keep(orders, rows), left_out
+        same = (one for one in standing if {row.session for row in one.rows} == {row.session for row in rows})
+        return next(same, None) or await self._keep(orders, rows), left_out
 
     async def plan_leaks(self, orders: Orders, wanted: Collection[str]) -> tuple[Plan, list[Leak]]:
         """The plan of what others left behind, kept, and what is not in it: of all that was found the certain ones, or those
@@ -200,15 +208,16 @@ class Cleanup:
         without: tuple[str, ...] = (),
     ) -> Run:
         """The apply, begun; or the one of the same key, which may be done. `without` are rows that are left alone."""
-        plan = await self._mine(identifier, caller)
+        plan = await self.find(identifier, caller)
         if plan.state is PlanState.MADE:
-            _check_rows(plan, without)
+            check_rows(plan, without)
             plan = await self._begin(plan, plan.applying(key, self.fleet.clock.now(), grace, reason, without))
         if plan.orders.key != key:
             raise _applied(plan)
         return self._run(plan, resumed=False)
 
-    async def _mine(self, identifier: str, caller: Caller) -> Plan:
+    async def find(self, identifier: str, caller: Caller) -> Plan:
+        """A plan of this caller's."""
         plan = await self.fleet.store.read(lambda db: plans.get(db, identifier))
         if plan is None:
             hint = "lamp cleanup makes one and says its id; plans are kept for a week"
@@ -224,12 +233,7 @@ class Cleanup:
 
     async def _begin(self, plan: Plan, begun: Plan) -> Plan:
         """The intent of all of it, in one transaction, before the first act. As it is, when another call was first."""
-        if plan.expired(self.fleet.clock.now()):
-            raise ConflictError(
-                Code.PLAN_EXPIRED,
-                f"{plan.id} has expired: sessions change, and a plan holds for {LIFETIME / 60:.0f} minutes",
-                f"make a new one: lamp cleanup '{plan.orders.selection}'",
-            )
+        self.check_age(plan)
 
         def write(db: sqlite3.Connection) -> bool:
             first = plans.begin(db, begun)
@@ -239,7 +243,15 @@ class Cleanup:
 
         first = await self.fleet.store.write(write, must=True)
         self.fleet.announce()
-        return begun if first else await self._mine(plan.id, plan.orders.caller)
+        return begun if first else await self.find(plan.id, plan.orders.caller)
+
+    def check_age(self, plan: Plan) -> None:
+        if plan.expired(self.fleet.clock.now()):
+            raise ConflictError(
+                Code.PLAN_EXPIRED,
+                f"{plan.id} has expired: sessions change, and a plan holds for {LIFETIME / 60:.0f} minutes",
+                f"make a new one: lamp cleanup '{plan.orders.selection}'",
+            )
 
     def _run(self, plan: Plan, *, resumed: bool) -> Run:
         run = self._runs.get(plan.id)
@@ -355,7 +367,8 @@ class Cleanup:
         (found,) = await self.judgement.decide([await self.fleet.now(session)])
         session = await self.fleet.now(session)  # it may have ended, or been protected, during that look
         assert isinstance(row.found, Sighting)
-        return barred(session, found.attached, plan.orders.caller, above) or changed(
+        bar = barred_to_all if plan.orders.others else barred  # for others' sessions the operator's word stands
+        return bar(session, found.attached, plan.orders.caller, above) or changed(
             row.found, sighting(found), plan.orders
         )
 
@@ -401,7 +414,7 @@ def _told(outcome: Outcome, why: str, **more: Any) -> dict[str, Any]:
     return {"outcome": outcome.value, "why": why, **more}
 
 
-def _check_rows(plan: Plan, named: Collection[str]) -> None:
+def check_rows(plan: Plan, named: Collection[str]) -> None:
     known = {row.session for row in plan.rows}
     for missing in (one for one in named if one not in known):
         raise InputError(

@@ -14,6 +14,8 @@ from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views import SessionView, moment
 
+_SHOWN = 5
+
 
 class ListApprovals(Request):
     request: str | None = Field(
@@ -60,7 +62,7 @@ async def list_approvals(call: Call, request: ListApprovals) -> ApprovalViews:
         found = await call.app.approvals.open()
     else:
         found = [await call.app.approvals.find(request.request)]
-    return ApprovalViews(approvals=[await _view(call, one) for one in found])
+    return ApprovalViews(approvals=[await _view(call, one, whole=request.request is not None) for one in found])
 
 
 @operation(command=None, group="sessions", changes=True)
@@ -73,7 +75,7 @@ async def decide_approval(call: Call, request: DecideApproval) -> ApprovalView:
     return await _view(call, replace(decided, arguments=None))
 
 
-async def _view(call: Call, approval: Approval) -> ApprovalView:
+async def _view(call: Call, approval: Approval, *, whole: bool = True) -> ApprovalView:
     kind, _, asking = approval.caller.partition(":")
     over = approval.expired(call.app.clock.now()) and approval.state != "used"
     return ApprovalView.model_construct(
@@ -82,15 +84,23 @@ async def _view(call: Call, approval: Approval) -> ApprovalView:
         caller=approval.caller,
         asker=await _session(call, asking) if kind == "session" else None,
         operation=approval.operation,
-        arguments=None if over else approval.arguments,
+        arguments=None if over else approval.arguments if whole else _shortened(approval.arguments),
         why=approval.why,
-        target=await _session(call, approval.session),
+        target=await _session(call, approval.target) if approval.target is not None else None,
         asked_at=moment(approval.asked_at) or "",
         expires_at=moment(approval.expires_at) or "",
         decided_by=approval.decided_by,
         decided_at=moment(approval.decided_at),
         used_at=moment(approval.used_at),
     )
+
+
+def _shortened(arguments: dict[str, Any] | None) -> dict[str, Any] | None:
+    """For a list: a plan has its first rows there, and how many more there are."""
+    rows = (arguments or {}).get("rows", [])
+    if arguments is None or len(rows) <= _SHOWN:
+        return arguments
+    return {**arguments, "rows": rows[:_SHOWN], "rows_left_out": len(rows) - _SHOWN}
 
 
 async def _session(call: Call, identifier: str) -> SessionView | None:

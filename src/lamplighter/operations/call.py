@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from lamplighter.domain.approval import Wish
 from lamplighter.domain.permission import Caller
+from lamplighter.domain.plan import Plan, Sighting
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError
 
@@ -55,6 +56,25 @@ class Call:
             why=refusal.message,
             reads=reads,
             of_ended=of_ended,
+            approval=self.approval,
+            implicit=self.implicit_approval,
+        )
+
+    def wish_for_plan(self, plan: Plan, refusal: ForbiddenError) -> Wish:
+        """This call, which would apply this plan: its rows are among what the operator reads, and the word is for just those."""
+        rows = [
+            {"id": row.session, "name": row.found.name, "verdict": str(row.found.verdict)}
+            for row in plan.rows
+            if isinstance(row.found, Sighting)
+        ]
+        return Wish(
+            caller=self.caller,
+            operation=self.operation,
+            session=plan.id,
+            alive=True,
+            arguments={**self.arguments, "selection": plan.orders.selection, "force": plan.orders.force, "rows": rows},
+            key=self.key,
+            why=refusal.message,
             approval=self.approval,
             implicit=self.implicit_approval,
         )

@@ -12,10 +12,10 @@ from pydantic import Field
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.domain.permission import Act
-from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, Row
+from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, PlanState, Row
 from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.cleanup import Omission
+from lamplighter.lifecycle.cleanup import Omission, check_rows
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
 from lamplighter.operations.views import CertificateView, moment
@@ -36,6 +36,13 @@ class CleanUpSessions(Request):
     reason: str = Field(default="", max_length=2000, description="why; kept with each session")
     apply: str | None = Field(
         default=None, max_length=100, description="end what this plan says, after a look at each row once more"
+    )
+    others: bool = Field(
+        default=False,
+        description="what is not yours instead; its apply needs an approval",
+    )
+    approval: str | None = Field(
+        default=None, max_length=100, description="with apply: the approval of this plan, after APPROVAL_NEEDED"
     )
     without: list[str] = Field(
         default_factory=list,
@@ -117,6 +124,7 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
     sessions, the caller's own and those above it, sessions with people attached, what the caller may not end, and without
     force active ones. With apply, each row is looked at once more and skipped when it has changed; the others are ended
     politely, side by side, one certificate each. A plan holds for ten minutes, for its caller alone, and is applied once.
+    With others it is about sessions that are not the caller's: one approval by the operator covers exactly that plan's rows.
     With leaks it is about processes that no session has and whose agent is gone, and only the operator may.
     """
     grace = None if request.grace is None else parse_duration(request.grace, "grace")
@@ -140,9 +148,25 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
         force=request.force,
         grace=call.app.settings.grace if grace is None else grace,
         reason=request.reason,
+        others=request.others,
     )
-    plan, left_out = await call.app.cleanup.plan(selection, orders, request.known_as)
+    granted, asked = await _standing(call, orders) if request.others else ([], [])
+    if granted:
+        return _view(granted[0], granted[0].rows, applied=False)
+    plan, left_out = await call.app.cleanup.plan(selection, orders, request.known_as, asked)
     return _view(plan, plan.rows, applied=False, left_out=left_out)
+
+
+async def _standing(call: Call, orders: Orders) -> tuple[list[Plan], list[Plan]]:
+    """The caller's plans of this very question that the operator has granted, and those that wait for the word."""
+    found: dict[str, list[Plan]] = {"granted": [], "asked": []}
+    for approval in await call.app.approvals.open():
+        if approval.caller != call.caller.name or approval.target is not None:
+            continue
+        plan = await call.app.cleanup.find(approval.session, call.caller)
+        if plan.state is PlanState.MADE and plan.orders == orders and not plan.expired(call.app.clock.now()):
+            found[approval.state.value].append(plan)
+    return found["granted"], found["asked"]
 
 
 async def _plan_leaks(call: Call, request: CleanUpSessions, grace: float | None) -> CleanUp:
@@ -178,13 +202,18 @@ def _left(leak: Leak) -> LeftOut:
 
 
 async def _apply(call: Call, request: CleanUpSessions, plan: str, grace: float | None) -> CleanUp:
-    chosen = request.selection != DEFAULT_SELECTION or request.older_than is not None or request.force
+    chosen = request.selection != DEFAULT_SELECTION or request.older_than is not None or request.force or request.others
     if chosen:
         raise InputError(
             Code.BAD_INPUT,
             "apply goes with a plan as it is: selection, older-than and force belong to making one",
             f"apply it with lamp cleanup --apply {plan[:40]}, or make another without --apply",
         )
+    found = await call.app.cleanup.find(plan, call.caller)
+    if found.state is PlanState.MADE:
+        call.app.cleanup.check_age(found)
+        check_rows(found, request.without)
+        await call.app.permitted_plan(call, found)
     run = await call.app.cleanup.apply(plan, call.caller, call.key, grace, request.reason, tuple(request.without))
     done = 0
     async for row in run.follow():

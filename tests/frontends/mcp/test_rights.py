@@ -50,6 +50,31 @@ def asked_by(lit: Engine, action: str) -> set[str]:
     return {event["by"] for event in lit.events() if event["action"] == action}
 
 
+def test_many_of_others_are_ended_with_one_approval(lit: Engine) -> None:
+    """By an agent in a session, after lamp approve; by a client outside, after its person has read every name."""
+    for word in ("agents", "persons"):
+        for number in range(3):
+            lit.start("sleep", "300", name=f"{word}-{number}", headless=True)
+    with inhabitant(lit) as agent:
+        client = agent.client()
+        assert client.call("cleanup_sessions", selection="agents-*", force=True)["rows"] == []
+        plan = client.call("cleanup_sessions", selection="agents-*", force=True, others=True)
+        assert len(plan["rows"]) == 3
+        error = refused(client, "cleanup_sessions", apply=plan["plan"])
+        assert error.code == "APPROVAL_NEEDED"
+        request = error.error["details"]["request"]
+        lit.call("decide_approval", request=request, decision="grant")
+        done = client.call("cleanup_sessions", apply=plan["plan"], approval=request)
+        assert [row["outcome"] for row in done["rows"]] == ["ended"] * 3
+    with outside(lit, elicitation=FORM) as (client, _):
+        client.answer = lambda _: YES
+        plan = client.call("cleanup_sessions", selection="persons-*", force=True, others=True)
+        done = client.call("cleanup_sessions", apply=plan["plan"])
+        assert [row["outcome"] for row in done["rows"]] == ["ended"] * 3
+        (question,) = client.questions
+        assert all(f"persons-{number}" in question["params"]["message"] for number in range(3))
+
+
 # -- agents in sessions
 
 

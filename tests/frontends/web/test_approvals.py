@@ -72,6 +72,22 @@ def idle(made: Engine, name: str) -> str:
     return session
 
 
+def test_a_plan_is_shown_whole_and_granted_at_once(calm: Engine, page_of: PageOf) -> None:
+    names = [f"hung-{number}" for number in range(8)]
+    for name in names:
+        idle(calm, name)
+    agent = Agent(calm)
+    plan = agent.ask("cleanup_sessions", selection="hung-*", others=True)["result"]["plan"]
+    request = agent.request("cleanup_sessions", apply=plan)
+    page = open_page(page_of(calm))
+    card = page.get_by_role("article", name=re.compile("agent asks to end 8 sessions"))
+    for name in names:
+        see(card).to_contain_text(f"idle  {name} (")
+    card.get_by_role("button", name=re.compile("^Grant")).click()
+    page.get_by_role("button", name="Grant: this ends 8 sessions").click()
+    assert wait_until(lambda: calm.call("list_approvals", request=request)["approvals"][0]["state"] == "granted")
+
+
 def test_a_request_comes_by_itself_and_is_granted_for_one_call(calm: Engine, page_of: PageOf) -> None:
     agent, other = Agent(calm), idle(calm, "other")
     page = open_page(page_of(calm))

@@ -91,6 +91,8 @@ def _can_ask(context: Context, conversation: Conversation) -> bool:
 def _question(error: ForbiddenError, params: types.CallToolRequestParams) -> types.ElicitRequestFormParams:
     """With all that the call would do: nobody can let happen what they do not see."""
     call = f"{params.name} {json.dumps(params.arguments or {}, ensure_ascii=False)}"
+    if rows := error.details.get("rows"):
+        call += " with " + ", ".join(f"{row['name']} ({row['id']}, {row['verdict']})" for row in rows)
     shown = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in call)
     return types.ElicitRequestFormParams(
         message=f"{error.message}. The call is: {shown}. Let it happen, this once?", requested_schema=_SCHEMA

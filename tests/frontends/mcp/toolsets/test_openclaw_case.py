@@ -110,6 +110,36 @@ def test_thirty_sessions_are_seen_previewed_and_cleaned_up(late: tuple[Engine, C
         assert lit.show(agent.session)["state"] == "running"
 
 
+def test_many_that_hang_need_one_call_and_one_approval(late: tuple[Engine, Clockwork], mark: str) -> None:
+    """They sleep, so they work by their verdict; they are another's, so the operator is asked, once for all."""
+    lit, clock = late
+    hung = {
+        lit.start("bash", "-c", HIDE, mark, kind="cron", name=f"cron:{number}:run", headless=True)["id"]
+        for number in range(23)
+    }
+    with inhabitant(lit, tools="openclaw") as agent:
+        client = agent.client()
+        assert wait_until(lambda: all(listed(client)[name]["verdict"] == "working" for name in hung))
+        clock.advance(60)
+        wanted: dict[str, Any] = {"filter": "cron:*", "olderThan": 0.1}
+        asked = client.call("sessions_cleanup", **wanted)["results"]
+        assert {row["sessionId"]: row["outcome"] for row in asked} == dict.fromkeys(hung, "approval_needed")
+        (request,) = {row["approval"] for row in asked}
+        (shown,) = lit.call("list_approvals")["approvals"]
+        assert (len(shown["arguments"]["rows"]), shown["arguments"]["rows_left_out"]) == (5, 18)
+        (whole,) = lit.call("list_approvals", request=request)["approvals"]
+        assert {row["id"] for row in whole["arguments"]["rows"]} == hung
+        assert "23 sessions: cron:" in lit.cli("approve").stdout
+        assert lit.cli("approve", request, "--yes").returncode == 0
+        done = client.call("sessions_cleanup", **wanted)["results"]
+        assert {row["sessionId"]: row["outcome"] for row in done} == dict.fromkeys(hung, "ended")
+        assert none_left(mark)
+        for name in hung:
+            ending = lit.show(name)["ending"]
+            assert (ending["by"], ending["certificate"]["survivors"]) == (f"session:{agent.session}", [])
+        assert client.call("sessions_cleanup", **wanted)["results"] == []
+
+
 def refuse(lit: Engine, other: McpClient, made: set[str], before: set[int], mark: str) -> None:
     """Another agent sees them all, and can do nothing to any."""
     found = listed(other)

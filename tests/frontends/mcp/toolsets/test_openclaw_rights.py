@@ -42,7 +42,7 @@ def test_the_same_call_again_is_carried_out_once_it_is_approved(lit: Engine) -> 
         needed(client, "sessions_kill", sessionKey=other, force=True)
 
 
-def test_a_cleanup_asks_for_each_of_others() -> None:
+def test_a_cleanup_asks_once_for_all_of_others() -> None:
     with (
         engine(LAMPLIGHTER_QUIET="1s") as lit,
         inhabitant(lit, tools="openclaw") as one,
@@ -63,12 +63,20 @@ def test_a_cleanup_asks_for_each_of_others() -> None:
         done = {row["sessionId"]: row for row in client.call("sessions_cleanup", filter="inactive,cron:*")["results"]}
         outcomes = {name: row["outcome"] for name, row in done.items()}
         assert outcomes == {own: "ended", **dict.fromkeys(theirs, "approval_needed")}
-        granted = sorted(theirs)[0]
-        grant(lit, done[granted]["approval"])
+        (request,) = {done[name]["approval"] for name in theirs}
+        again = client.call("sessions_cleanup", filter="inactive,cron:*")["results"]
+        assert {row["approval"] for row in again} == {request}, "asking again is the same request"
+        grant(lit, request)
+        late = lit.start("cat", parent=one.session, **given)["id"]  # no row of what was granted
+        assert wait_until(lambda: lit.show(late)["verdict"] == "idle")
+        woken = sorted(theirs)[0]
+        lit.call("send_input", session=woken, text="hello")  # looked at again, it has changed
+        assert wait_until(lambda: lit.show(woken)["verdict"] == "idle")
         again = client.call("sessions_cleanup", filter="inactive,cron:*")["results"]
         outcomes = {row["sessionId"]: row["outcome"] for row in again}
-        assert outcomes == {name: "ended" if name == granted else "approval_needed" for name in theirs}
-        assert {lit.show(name)["state"] for name in (protected, *(theirs - {granted}))} == {"running"}
+        assert outcomes == {**dict.fromkeys(theirs, "ended"), woken: "skipped", late: "approval_needed"}
+        assert {lit.show(name)["state"] for name in (protected, late, woken)} == {"running"}
+        assert {lit.show(name)["ending"]["by"] for name in theirs - {woken}} == {f"session:{two.session}"}
 
 
 @pytest.mark.parametrize("protocol", [LEGACY, MODERN])

@@ -16,6 +16,7 @@ _ACTS = {
     "send_input": "send to",
     "end_session": "end",
     "kill_session": "kill",
+    "cleanup_sessions": "end",
     "use_tool": "use a tool in",
     "read_output": "read the output of",
     "read_history": "read the history of",
@@ -23,6 +24,7 @@ _ACTS = {
     "wait_session": "wait for the output of",
     **_TMUX_ACTS,
 }
+_ROWS_SHOWN = 5
 _STYLES = {"asked": "warn", "granted": "good", "refused": "bad"}
 
 
@@ -65,7 +67,8 @@ def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
     if asker:
         pairs.append(("its command", command_line(asker["command"])))
     pairs.append(("wants to", (f"{_act(request)} {_meant(request)}", "strong")))
-    pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items()]
+    pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items() if name != "rows"]
+    pairs += [("", f"{row['verdict']}  {clean(row['name'])} ({clean(row['id'])})") for row in arguments.get("rows", ())]
     pairs += _target(request["target"], tree)
     pairs += [
         ("not its own", clean(request["why"])),
@@ -116,7 +119,16 @@ def _meant(request: dict[str, Any]) -> str:
     arguments: dict[str, Any] = request["arguments"] or {}
     if request["target"] is None and request["operation"] in _TMUX_ACTS and arguments:
         return f"tmux session {clean(arguments['name'])}, made by hand"
+    if "rows" in arguments:
+        rows, more = arguments["rows"], arguments.get("rows_left_out", 0)
+        return f"{counted(len(rows) + more, 'session')}: {_listed(rows, more)}"
     return _named(request["target"])
+
+
+def _listed(rows: list[dict[str, Any]], more: int) -> str:
+    shown = rows[:_ROWS_SHOWN]
+    more += len(rows) - len(shown)
+    return ", ".join(clean(row["name"]) for row in shown) + (f" and {more} more" if more else "")
 
 
 def _named(session: dict[str, Any] | None) -> str:

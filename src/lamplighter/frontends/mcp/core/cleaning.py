@@ -31,8 +31,8 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
 
     For one session: end_session or kill_session. By default what is orphaned, finished or leftover. Never in a
     plan: active ones (unless force), protected, main and system ones, your own, those with people attached, and
-    what is not yours; not_in_plan says why. A plan holds ten minutes, once. Destroyed: processes and unsaved work.
-    PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, FORBIDDEN.
+    what is not yours; not_in_plan says why. With others: what is not yours, applied with one approval. A plan holds ten
+    minutes, once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, APPROVAL_NEEDED, FORBIDDEN.
     """
 
     async def each(step: dict[str, Any]) -> None:
@@ -64,7 +64,18 @@ CLEANUP_SESSIONS = Tool(
     "cleanup_sessions",
     "Clean up many sessions",
     told(cleanup_sessions),
-    derived("CleanUpTool", CleanUpSessions, "selection", "older_than", "force", "grace", "reason", "apply"),
+    derived(
+        "CleanUpTool",
+        CleanUpSessions,
+        "selection",
+        "older_than",
+        "force",
+        "grace",
+        "reason",
+        "apply",
+        "others",
+        "approval",
+    ),
     CleanedUp,
     cleanup_sessions,
     Hints(read_only=False, destructive=True, idempotent=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -127,6 +128,14 @@ async def sessions_cleanup(conversation: Conversation, request: SessionsCleanup)
         rows += [_foreign(one, keys, "would_need_approval", one["why"]) for one in _others(plan)]
     else:
         rows = await _carry_out(conversation, plan, ended, keys)
+        if _others(plan):
+
+            async def asks(part: str) -> dict[str, Any]:
+                return await _plan(conversation, request, living, seconds, keys, others=True, part=part)
+
+            rows += await _with_others(conversation, asks, keys)
+            known = {row["sessionId"] for row in rows}  # what may not even be asked for is refused
+            rows += [_foreign(one, keys, "forbidden", one["why"]) for one in _others(plan) if one["id"] not in known]
     return _answer(request, plan, rows, keys)
 
 
@@ -153,6 +162,9 @@ async def _plan(
     selection: Selection | None,
     seconds: float | None,
     keys: dict[str, str],
+    *,
+    others: bool = False,
+    part: str = "plan",
 ) -> dict[str, Any]:
     if selection is None:
         return {"rows": [], "left_out": []}
@@ -162,8 +174,9 @@ async def _plan(
         older_than=None if seconds is None else f"{seconds:.3f}s",
         force=request.force,
         known_as=keys,
+        others=others,
         reason="sessions_cleanup",
-        part="plan",
+        part=part,
     )
 
 
@@ -179,43 +192,48 @@ def _is_over(
 async def _carry_out(
     conversation: Conversation, plan: dict[str, Any], ended: list[Entry], keys: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """The plan as it stands, each row looked at once more; then what is over; then the asking for others'."""
-    rows: list[dict[str, Any]] = []
-    if plan["rows"]:
-        done = 0
-
-        async def each(step: dict[str, Any]) -> None:
-            nonlocal done
-            done = step["done"]
-            await conversation.tell(done, step["total"], f"{keys.get(step['row']['id'])}: {step['row']['outcome']}")
-
-        applied = await conversation.operate("cleanup_sessions", apply=plan["plan"], part="apply", each=each)
-        rows = [_row(row, keys, row["outcome"]) for row in applied["rows"]]
+    """The plan as it stands, each row looked at once more; then what is over."""
+    rows = await _apply(conversation, plan, keys, "apply") if plan["rows"] else []
     if ended:
         names = {one.session.id: one.key for one in ended}
         told = await conversation.operate("retire_sessions", namespace=NAMESPACE, names=names, part="retire")
         errors = {name: error["message"] for name, error in told["errors"].items()}
         rows += [_over(one, "failed" if one.session.id in errors else "removed", errors) for one in ended]
-    for other in _others(plan):
-        rows.append(await _ask(conversation, other, keys))
     return rows
+
+
+async def _apply(
+    conversation: Conversation, plan: dict[str, Any], keys: dict[str, str], part: str
+) -> list[dict[str, Any]]:
+    async def each(step: dict[str, Any]) -> None:
+        await conversation.tell(step["done"], step["total"], f"{keys.get(step['row']['id'])}: {step['row']['outcome']}")
+
+    applied = await conversation.operate("cleanup_sessions", apply=plan["plan"], part=part, each=each)
+    return [_row(row, keys, row["outcome"]) for row in applied["rows"]]
 
 
 def _others(plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in plan["left_out"] if one["foreign"]]
 
 
-async def _ask(conversation: Conversation, other: dict[str, Any], keys: dict[str, str]) -> dict[str, Any]:
-    """To end what is somebody else's takes the operator's word; with that, it is done here. It is refused when it is active."""
-    try:
-        told = await conversation.operate("kill_session", session=other["id"], part=f"kill-{other['id']}")
-    except LampError as error:
-        request = error.details.get("request")
-        outcome = "approval_needed" if request else "forbidden" if isinstance(error, ForbiddenError) else "failed"
-        return _foreign(other, keys, outcome, error.message, approval=request)
-    certificate = told["certificate"]
-    outcome = "ended" if told["state"] == "ended" else "survived"
-    return _foreign(other, keys, outcome, told["reason"], processes=len(certificate["processes"]))
+async def _with_others(
+    conversation: Conversation, asks: Callable[[str], Awaitable[dict[str, Any]]], keys: dict[str, str]
+) -> list[dict[str, Any]]:
+    """What of others' was granted is ended, row by row as it was asked for; for the rest one request asks the operator."""
+    rows: list[dict[str, Any]] = []
+    for turn in ("others", "rest"):
+        plan = await asks(f"plan-{turn}")
+        known = {row["sessionId"] for row in rows}
+        wanted = [row for row in plan["rows"] if row["id"] not in known]
+        if not wanted:
+            break
+        try:
+            rows += await _apply(conversation, plan, keys, turn)
+        except LampError as error:
+            request = error.details.get("request")
+            outcome = "approval_needed" if request else "forbidden" if isinstance(error, ForbiddenError) else "failed"
+            return rows + [_foreign(one, keys, outcome, error.message, approval=request) for one in wanted]
+    return rows
 
 
 def _row(row: dict[str, Any], keys: dict[str, str], outcome: str) -> dict[str, Any]:
@@ -306,8 +324,8 @@ CLEANUP = Tool(
     "sessions_list. Active ones only with force, or when they are as quiet as olderThan asks. Acts at once; with dryRun "
     "it only says what it would do: look at that first. filter and olderThan must both hold; without a filter: orphaned, "
     "finished and leftovers. Never touched: main, system and protected sessions, those with people attached, your own "
-    "and those above it. Others' sessions become requests that the operator can approve (approval_needed), one result per "
-    "session. Logs and records stay. For one session use sessions_kill.",
+    "and those above it. Others' sessions become one request that the operator can approve (approval_needed), one result "
+    "per session. Logs and records stay. For one session use sessions_kill.",
     SessionsCleanup,
     SessionsCleanedUp,
     sessions_cleanup,

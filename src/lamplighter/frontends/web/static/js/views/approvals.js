@@ -24,13 +24,24 @@ let shown = 0;
 /** What was asked for before what is shown says nothing any more, when it comes late. */
 async function look() {
   const turn = (turns += 1);
-  const found = await call("list_approvals").catch((failed) => ({ failed }));
+  const found = await call("list_approvals")
+    .then(inFull)
+    .catch((failed) => ({ failed }));
   if (turn < shown) return;
   shown = turn;
   batch(() => {
     if (found.approvals) requests.value = found.approvals;
     error.value = found.failed ?? null;
   });
+}
+
+/** A list has the first rows of a plan only: nobody can grant what they do not see. */
+async function inFull({ approvals }) {
+  const whole = ({ id, arguments: given, ...rest }) =>
+    given?.rows_left_out
+      ? call("list_approvals", { request: id }).then((found) => found.approvals[0])
+      : { id, arguments: given, ...rest };
+  return { approvals: await Promise.all(approvals.map(whole)) };
 }
 
 async function lookBack() {

@@ -7,6 +7,7 @@ const ACTS = {
   send_input: "send to",
   end_session: "end",
   kill_session: "kill",
+  cleanup_sessions: "end",
   use_tool: "use a tool in",
   read_output: "read the output of",
   read_history: "read the history of",
@@ -17,7 +18,7 @@ const ACTS = {
   kill_tmux: "kill",
 };
 const READS = ["read_output", "read_history", "read_capture", "wait_session", "read_tmux"];
-const ENDS = ["end_session", "kill_session", "kill_tmux"];
+const ENDS = ["end_session", "kill_session", "kill_tmux", "cleanup_sessions"];
 
 export const isEnd = ({ operation }) => ENDS.includes(operation);
 
@@ -27,7 +28,9 @@ export const askerOf = ({ asker, caller }) => asker?.name ?? caller;
 
 /** The session; one of tmux that was made by hand is none of ours, and is called as tmux calls it. */
 export const targetOf = ({ target, arguments: given }) =>
-  target?.name ?? (given?.name ? `tmux session ${given.name}, made by hand` : "a session that is gone");
+  (given?.rows && count(given.rows.length, "session")) ??
+  target?.name ??
+  (given?.name ? `tmux session ${given.name}, made by hand` : "a session that is gone");
 
 export const sentence = (request, granted) =>
   `${askerOf(request)} may ${granted ? "" : "not "}${actOf(request)} ${targetOf(request)}`;
@@ -36,6 +39,7 @@ export const sentence = (request, granted) =>
 export function warning(request) {
   const { operation, target } = request;
   if (!ENDS.includes(operation)) return "";
+  if (operation === "cleanup_sessions") return `Grant: this ends ${targetOf(request)}`;
   if (!target) return operation === "kill_tmux" ? "Grant: this ends a tmux session made by hand" : "";
   if (!isActive(target)) return "";
   return target.attached > 0
@@ -50,6 +54,9 @@ export function consequence({ operation, target, arguments: given }) {
   if (operation === "kill_tmux") return "Everything in its panes ends; what is not saved there is lost.";
   if (READS.includes(operation)) return "It is shown what is there then, secrets too; nothing changes.";
   if (!ENDS.includes(operation)) return "It is typed there as if somebody sat at it.";
+  if (operation === "cleanup_sessions") {
+    return "Each of these is looked at again, left alone if it changed, and asked to leave first; what it does not save is lost.";
+  }
   if (!target || target.state === "ended") return "There is nothing left to end.";
   const held = `It ends ${count(target.processes, "process", "processes")} and frees ${bytes(target.memory)}`;
   const lost =
@@ -63,5 +70,11 @@ export function consequence({ operation, target, arguments: given }) {
   return `${held}; ${lost}${tame}.`;
 }
 
-/** An argument's value as it was given. */
-export const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
+/** An argument's value as it was given; of the rows of a plan, one in a line. */
+export function shown(value) {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value[0]?.verdict) return value.map(rowOf).join("\n");
+  return JSON.stringify(value, null, 1);
+}
+
+const rowOf = ({ verdict, name, id }) => `${verdict}  ${name} (${id})`;
