@@ -84,22 +84,22 @@ def test_a_plan_is_shown_whole_and_granted_at_once(calm: Engine, page_of: PageOf
     for name in names:
         see(card).to_contain_text(f"idle  {name} (")
     card.get_by_role("button", name=re.compile("^Grant")).click()
-    page.get_by_role("button", name="Grant: this ends 8 sessions").click()
+    page.get_by_role("button", name="Grant ending 8 sessions").click()
     assert wait_until(lambda: calm.call("list_approvals", request=request)["approvals"][0]["state"] == "granted")
 
 
 def test_a_request_comes_by_itself_and_is_granted_for_one_call(calm: Engine, page_of: PageOf) -> None:
     agent, other = Agent(calm), idle(calm, "other")
     page = open_page(page_of(calm))
-    see(page.get_by_text("Nothing waits for you")).to_be_visible()
+    see(page.get_by_text("No pending requests")).to_be_visible()
     assert axe(page) == []
     asked = agent.request("kill_session", session=other, reason=TRICK)
     card = page.get_by_role("article")
     see(card).to_contain_text("agent asks to kill other")
     see(card.locator("code", has_text="and a second line")).to_have_text(TRICK)
     see(card).to_contain_text("it is neither the caller's own session nor one that it started")
-    see(card).to_contain_text("what it has not saved is lost")
-    see(card).to_contain_text(re.compile(r"holds for (\d+m|\d+s)"))
+    see(card).to_contain_text("unsaved work is lost")
+    see(card).to_contain_text(re.compile(r"valid for (\d+m|\d+s)"))
     see(page.get_by_role("navigation", name="Views")).to_contain_text("Approvals1")
     page.wait_for_function("document.title.startsWith('(1) ')")
     assert axe(page) == []
@@ -108,7 +108,7 @@ def test_a_request_comes_by_itself_and_is_granted_for_one_call(calm: Engine, pag
 
     page.get_by_role("button", name="Grant, agent: kill other").click()
     see(page.get_by_text("Granted: agent may kill other")).to_be_visible()
-    see(card).to_contain_text("granted, not used yet")
+    see(card).to_contain_text("granted, not yet used")
     assert calm.show(other)["state"] == "running", "a grant does nothing by itself"
     assert "result" in agent.ask("kill_session", session=other, reason=TRICK, approval=asked)
     see(card).to_have_count(0)
@@ -123,7 +123,7 @@ def test_a_grant_that_ends_work_is_said_in_place_of_the_button(calm: Engine, pag
     asked = agent.request("end_session", session=busy)
     page = open_page(page_of(calm))
     page.get_by_role("button", name="Grant, agent: end busy").dblclick()
-    sure = page.get_by_role("button", name="Grant: this ends a working session")
+    sure = page.get_by_role("button", name="Grant ending a working session")
     see(page.get_by_role("button", name="Not yet")).to_be_focused()
     page.keyboard.press("Enter")  # nor does Enter that is held down
     page.get_by_role("button", name="Grant, agent: end busy").click()
@@ -133,10 +133,10 @@ def test_a_grant_that_ends_work_is_said_in_place_of_the_button(calm: Engine, pag
     see(sure).to_have_count(0)
     page.get_by_role("button", name="Grant, agent: end busy").click()
     sure.click()
-    see(page.get_by_role("article")).to_contain_text("granted, not used yet")
-    page.get_by_role("button", name="Take back, agent: end busy").click()
+    see(page.get_by_role("article")).to_contain_text("granted, not yet used")
+    page.get_by_role("button", name="Revoke, agent: end busy").click()
     see(page.get_by_role("article")).to_have_count(0)
-    see(page.get_by_label("Decided lately").get_by_role("listitem").first).to_contain_text("refused")
+    see(page.get_by_label("Recent decisions").get_by_role("listitem").first).to_contain_text("refused")
     assert agent.ask("end_session", session=busy, approval=asked)["error"]["code"] == "FORBIDDEN"
     calm.call("kill_session", session=busy, force=True, grace="0s")
 
@@ -153,5 +153,5 @@ def test_two_requests_one_refused_and_one_decided_elsewhere(calm: Engine, page_o
     see(page.get_by_text("Refused: agent may not kill first")).to_be_visible()
     see(page.get_by_role("article")).to_have_count(1)
     calm.call("decide_approval", request=asked, decision="refuse")
-    see(page.get_by_text("Nothing waits for you")).to_be_visible()
+    see(page.get_by_text("No pending requests")).to_be_visible()
     assert calm.show(first)["state"] == "running"

@@ -87,7 +87,7 @@ def test_a_plan_is_looked_through_and_applied_row_by_row(calm: Engine, mark: str
     assert calm.show(one)["state"] == "running", "nothing ends by a plan"
     page.get_by_role("button", name="End 1 session…").click()
     dialog = page.get_by_role("dialog")
-    see(dialog).to_contain_text("What it has not saved is lost")
+    see(dialog).to_contain_text("Unsaved work is lost")
     dialog.get_by_label("Reason").fill("seen on the page")
     dialog.get_by_role("button", name="End 1 session").click()
 
@@ -130,14 +130,14 @@ def test_an_active_session_needs_two_ticks(calm: Engine, page_of: PageOf) -> Non
     assert wait_until(lambda: calm.show(busy)["verdict"] == "working")
     page = at(page_of(calm), f"cleanup?selection={busy}")
     see(page.locator(".leftout li")).to_contain_text("it is active")
-    see(page.get_by_label("Selection", exact=True)).to_have_value(busy)
-    page.get_by_role("checkbox", name="Also active ones").check()
-    see(page.get_by_text("in the middle of what they do")).to_be_visible()
+    see(page.get_by_label("Filter", exact=True)).to_have_value(busy)
+    page.get_by_role("checkbox", name="Include active sessions").check()
+    see(page.get_by_text("whatever they are doing")).to_be_visible()
     see(row(page, busy)).to_be_visible()
     page.get_by_role("button", name="End 1 session…").click()
     end = page.get_by_role("dialog").get_by_role("button", name="End 1 session")
     see(end).to_be_disabled()
-    page.keyboard.press("Enter")  # in the reason's field
+    page.get_by_role("dialog").get_by_label("Reason").press("Enter")
     assert calm.show(busy)["state"] == "running"
     page.get_by_role("dialog").get_by_role("checkbox").check()
     end.click()
@@ -156,8 +156,8 @@ def test_a_choice_that_changed_blocks_the_old_plan(calm: Engine, page_of: PageOf
     see(page.get_by_text("Nothing to clean up")).to_be_visible()
     see(page.locator(".leftout li")).to_contain_text("quiet for")
     assert "older_than=8h" in page.url
-    page.get_by_role("button", name="Selection").click()
-    page.get_by_label("Selection", exact=True).fill("orphand")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_label("Filter", exact=True).fill("orphand")
     page.keyboard.press("Enter")
     see(page.get_by_role("alert")).to_contain_text("did you mean orphaned?")
     page.get_by_role("button", name="Left over").click()
@@ -166,7 +166,7 @@ def test_a_choice_that_changed_blocks_the_old_plan(calm: Engine, page_of: PageOf
     page.keyboard.press("j")
     see(row(page, one).get_by_role("checkbox")).to_be_focused()
     page.keyboard.press("Space")
-    see(page.get_by_role("heading", level=2)).to_have_text("Nothing is ticked")
+    see(page.get_by_role("heading", level=2)).to_have_text("Nothing selected")
 
 
 def test_an_apply_goes_on_through_the_death_of_the_daemon(calm: Engine, mark: str, page_of: PageOf) -> None:
@@ -178,7 +178,7 @@ def test_an_apply_goes_on_through_the_death_of_the_daemon(calm: Engine, mark: st
     visit = page_of(calm)
     visit.expects("ERR_", "Failed to load resource")
     page = at(visit, "cleanup?selection=deaf-*")
-    page.get_by_role("checkbox", name="Also active ones").check()
+    page.get_by_role("checkbox", name="Include active sessions").check()
     page.get_by_role("button", name="End 2 sessions…").click()
     page.get_by_role("dialog").get_by_role("checkbox").check()
     page.get_by_role("dialog").get_by_role("button", name="End 2 sessions").click()
@@ -240,7 +240,7 @@ def test_an_agent_that_nobody_manages_is_adopted(calm: Engine, mark: str, tmp_pa
         page = at(page_of(calm), "cleanup/leaks")
         page.get_by_role("button", name=f"Adopt claude {player.pid}").click()
         dialog = page.get_by_role("dialog")
-        see(dialog).to_contain_text("Nothing of it is touched")
+        see(dialog).to_contain_text("This does not affect")
         dialog.get_by_label("Name").fill("taken")
         with page.expect_request("**/adopt_session") as sent:
             dialog.get_by_role("button", name="Adopt").click()

@@ -217,7 +217,7 @@ def test_every_dialog(lit: Engine, places: dict[str, str], page_of: PageOf) -> N
     page.get_by_role("button", name="Adopt tmux:").click()
     opened("adopt")
     look(visit, "#/cleanup?selection=all")
-    page.get_by_role("checkbox", name="Also active ones").check()
+    page.get_by_role("checkbox", name="Include active sessions").check()
     page.get_by_role("button", name="End ").last.click()
     opened("apply")
     look(visit, "#/memory/records")

@@ -206,7 +206,7 @@ def test_a_session_that_is_opened_is_read_from_its_beginning(lit: Engine, page_o
     session = lit.start("sh", "-c", "echo a line to be heard; exec cat", name="to-be-read")["id"]
     page = page_of(lit).page
     page.locator(".line", has_text="to-be-read").wait_for()
-    page.get_by_label("Search, or a selection as lamp ls takes it").fill("to-be-read")
+    page.get_by_label("Search, or filter as in lamp ls").fill("to-be-read")
     expect(page.locator(".line")).to_have_count(1)
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")

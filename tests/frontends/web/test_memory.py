@@ -65,7 +65,7 @@ def test_an_empty_memory_says_what_to_do(served: Engine, page_of: Callable[..., 
     from playwright.sync_api import expect
 
     page = go(page_of(served), "#/memory")
-    expect(page.get_by_text("Nothing is kept yet")).to_be_visible()
+    expect(page.get_by_text("No records yet")).to_be_visible()
     expect(page.get_by_text("lamp remember")).to_be_visible()
     page.keyboard.press("a")
     page.get_by_label("What is to be known").fill("never push to main")
@@ -93,7 +93,7 @@ def test_records_are_found_and_closed(lit: Engine, page_of: Callable[..., Visit]
     expect(page.get_by_role("article")).to_have_count(1)
     expect(page.locator("mark")).to_have_text(["dates", "strings"])
     page.get_by_role("button", name=f"Supersede {old}").click()
-    page.get_by_label("What holds instead").fill("dates are dates now")
+    page.get_by_label("Replacement").fill("dates are dates now")
     page.get_by_role("button", name="Supersede", exact=True).click()
     expect(page.get_by_role("article")).to_contain_text("dates are dates now")
     assert state_of(lit, old) == "superseded"
@@ -119,8 +119,8 @@ def test_deleting_for_good_is_a_deliberate_act(lit: Engine, page_of: Callable[..
     (record,) = keep(lit, "oblivion", "a thing to be gone for good")
     page = go(page_of(lit), "#/memory?project=oblivion")
     page.get_by_role("button", name=f"Forget {record}").click()
-    page.get_by_role("button", name="Delete it for good…").click()
-    delete = page.get_by_role("button", name="Delete for good")
+    page.get_by_role("button", name="Delete permanently…").click()
+    delete = page.get_by_role("button", name="Delete permanently")
     expect(delete).to_be_disabled()
     page.get_by_role("textbox", name=f"Type {record}").fill(record[:-1])
     expect(delete).to_be_disabled()
@@ -128,7 +128,7 @@ def test_deleting_for_good_is_a_deliberate_act(lit: Engine, page_of: Callable[..
     assert state_of(lit, record) == "active", "half of the id is not enough"
     page.get_by_role("textbox", name=f"Type {record}").fill(record)
     delete.click()
-    expect(page.get_by_text("It is deleted for good")).to_be_visible()
+    expect(page.get_by_text("Deleted permanently")).to_be_visible()
     assert state_of(lit, record) is None
 
 
@@ -161,7 +161,7 @@ def test_a_packet_is_looked_at_without_a_receipt(lit: Engine, page_of: Callable[
     page = go(visit, "#/memory/packet?project=packets&budget=20000")
     text = page.get_by_label("Text of the packet")
     expect(text).to_contain_text("decision 11")
-    expect(page.get_by_text("Nothing: all of it fits.")).to_be_visible()
+    expect(page.get_by_text("Nothing. Everything fits.")).to_be_visible()
     page.get_by_role("spinbutton", name="Budget").fill("2000")
     page.keyboard.press("Enter")
     expect(page.get_by_role("row").filter(has_text="decisions")).to_be_visible()
@@ -180,9 +180,9 @@ def test_hand_offs_and_the_line_they_made(lit: Engine, page_of: Callable[..., Vi
     second = hand_over(lit, "lines", "second", first, checkpoint="most of it", succession_policy="successor_required")
     fork = hand_over(lit, "lines", "fork", first, checkpoint="another way")
     page = go(page_of(lit), "#/memory/handoffs?project=lines")
-    waiting = page.get_by_role("region", name="Waiting for a successor")
+    waiting = page.get_by_role("region", name="Needs a successor")
     expect(waiting.get_by_role("link", name="second")).to_have_attribute("href", f"#/sessions/{second}/handoff")
-    others = page.get_by_role("region", name="All others")
+    others = page.get_by_role("region", name="Other hand-offs")
     expect(others.locator("a.name")).to_have_text(["fork", "first"])
     others.get_by_role("link", name="lineage").last.click()
     nodes = page.locator(".node")

@@ -191,7 +191,7 @@ def test_tricks_do_nothing(lit: Engine, page_of: Visiting, trick: str) -> None:
     watching(page)
     expect(terminal_rows(page)).to_contain_text("plain ready")
     take(page)  # also while the keyboard is held
-    page.get_by_role("button", name="Give it back").click()
+    page.get_by_role("button", name="Release").click()
     page.get_by_text("watching, read-only").wait_for()
     page.locator(".xterm-screen").click(position={"x": 12, "y": 8})
     page.locator(".xterm-screen").click(position={"x": 12, "y": 8}, modifiers=["Control"])
@@ -314,7 +314,7 @@ def test_a_kill_of_what_is_active_needs_its_name(lit: Engine, page_of: Visiting)
     assert lit.show(session)["state"] == "running"
     page.keyboard.type("<i>one")
     page.keyboard.press("Enter")
-    expect(dialog).to_contain_text("Nothing is left. 2 processes gone")
+    expect(dialog).to_contain_text("Nothing is left. 2 processes ended")
     expect(dialog.get_by_role("row", name=re.compile(r"\d sleep 300"))).to_contain_text("TERM")
     assert lit.show(session)["state"] == "ended"
     dialog.get_by_role("button", name="Done").click()
@@ -340,8 +340,8 @@ def test_an_end_with_a_hand_off(lit: Engine, page_of: Visiting) -> None:
     page.get_by_role("button", name=re.compile("^End ")).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Leave a hand-off").click()
-    dialog.get_by_label("Where the work stands").fill("half <script>alert(1)</script> done")
-    dialog.get_by_label("What is not done, one a line").fill("first\n\nsecond")
+    dialog.get_by_label("Current state of the work").fill("half <script>alert(1)</script> done")
+    dialog.get_by_label("Open items, one per line").fill("first\n\nsecond")
     dialog.get_by_label("Reason").fill("enough")
     dialog.get_by_role("button", name="End it").click()
     expect(dialog).to_contain_text("Nothing is left.")
@@ -357,11 +357,11 @@ def test_it_is_protected_and_no_longer(lit: Engine, page_of: Visiting) -> None:
     page = at_session(page_of(lit), session)
     page.keyboard.press("p")
     page.get_by_role("dialog").get_by_role("button", name="Protect").click()
-    expect(page.get_by_text("Protected: no cleanup")).to_be_visible()
+    expect(page.get_by_text("Protected: only you")).to_be_visible()
     assert lit.show(session)["protected"]
     page.keyboard.press("p")
     page.get_by_role("dialog").get_by_role("button", name="Unprotect").click()
-    expect(page.get_by_text("Protected: no cleanup")).to_have_count(0)
+    expect(page.get_by_text("Protected: only you")).to_have_count(0)
 
 
 # -- ended
@@ -373,7 +373,7 @@ def test_a_recording_is_played(lit: Engine, page_of: Visiting) -> None:
     page = at_session(page_of(lit), session)
     page.locator('.screen[data-phase="recorded"]').wait_for()
     expect(terminal_rows(page)).to_contain_text("last")
-    seek = page.get_by_label("Where in the recording")
+    seek = page.get_by_label("Position in the recording")
     seek.focus()
     page.keyboard.press("Home")
     expect(terminal_rows(page)).to_contain_text("first")

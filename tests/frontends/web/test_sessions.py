@@ -78,8 +78,8 @@ def test_it_shows_what_ls_knows_and_follows_by_itself(house: Engine, page: Page)
     expect(line(page, "newcomer")).to_be_visible()
     expect(page.locator("#search")).to_be_focused()
     house.call("kill_session", session=made["id"], force=True)
-    expect(page.get_by_role("heading", name="No session matches")).to_be_visible()
-    page.get_by_role("button", name="Look among the ended too").click()
+    expect(page.get_by_role("heading", name="No matching sessions")).to_be_visible()
+    page.get_by_role("button", name="Include ended sessions").click()
     expect(line(page, "newcomer")).to_contain_text("ended")
     assert page.evaluate("window.tricked") is None
 
@@ -132,7 +132,7 @@ def test_the_keyboard_alone_does(page: Page, world: dict[str, Any]) -> None:
     expect(page.locator(".line")).to_have_count(2)
     press("x")
     press("x")
-    expect(page.locator(".marked-bar")).to_contain_text("2 sessions marked")
+    expect(page.locator(".marked-bar")).to_contain_text("2 sessions selected")
     press("e")
     page.wait_for_url(re.compile(r"#/cleanup\?selection="))
     ids = page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('selection')")
@@ -150,7 +150,15 @@ def test_the_keyboard_alone_does(page: Page, world: dict[str, Any]) -> None:
 def test_every_key_is_in_the_help(page: Page) -> None:
     page.keyboard.press("?")
     told = page.get_by_role("dialog").inner_text()
-    for words in ("next session", "open it", "search", "mark it", "kill it", "start a session", "table or tree"):
+    for words in (
+        "next session",
+        "open it",
+        "search",
+        "select it",
+        "kill it",
+        "start a session",
+        "switch between table and tree",
+    ):
         assert words in told
 
 
@@ -173,7 +181,7 @@ def test_the_tree_shows_who_started_whom(house: Engine, page: Page, world: dict[
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".line")).to_have_count(2)
     # The children of one that has ended are at the root, also when it is shown.
-    page.get_by_label("Ended too").check()
+    page.get_by_label("Show ended").check()
     parent = house.start("sleep", "1000", name="leaver")
     left = house.start("sleep", "1000", name="left-alone", parent=parent["id"])
     expect(page.locator(f"#row-{left['id']}")).to_have_attribute("aria-level", "2")
@@ -276,12 +284,12 @@ def test_what_tmux_holds_can_be_adopted(house: Engine, visit: Visit) -> None:
     visit.expects("409", "503")  # it has no bytes to draw, and then it is gone
     with tmux_of(house) as tmux:
         tmux.new("work", "exec sleep 300")
-        held = page.get_by_role("region", name="In tmux, made by hand")
+        held = page.get_by_role("region", name="Other tmux sessions")
         expect(held).to_contain_text("tmux:work")
         held.get_by_role("button", name="Adopt tmux:work").click()
         dialog = page.get_by_role("dialog")
-        expect(dialog).to_contain_text("Nothing of it is touched")
-        expect(dialog).to_contain_text("best_effort")
+        expect(dialog).to_contain_text("This does not affect")
+        expect(dialog).to_contain_text("best effort")
         dialog.get_by_role("button", name="Adopt").click()
         page.wait_for_url(re.compile(r"#/sessions/\w+$"))
         assert house.show("work")["driver"] == "tmux"

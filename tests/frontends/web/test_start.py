@@ -43,7 +43,7 @@ def visit(house: Engine, browser: Visits) -> Visit:
 def test_nothing_runs_is_said_with_what_to_do(visit: Visit) -> None:
     from playwright.sync_api import expect
 
-    expect(visit.page.get_by_role("heading", name="Nothing runs")).to_be_visible()
+    expect(visit.page.get_by_role("heading", name="No sessions running")).to_be_visible()
     expect(visit.page.get_by_text("lamp start --agent claude")).to_be_visible()
 
 
@@ -79,8 +79,8 @@ def test_what_cannot_be_started_is_said_beside_it_and_changes_nothing(house: Eng
     command.fill("echo 'open")
     expect(told).to_contain_text("is never closed")
     command.fill("ls | wc")
-    expect(dialog.get_by_text("No shell runs this")).to_be_visible()
-    dialog.get_by_role("button", name="Run it by a shell").click()
+    expect(dialog.get_by_text("This runs without a shell")).to_be_visible()
+    dialog.get_by_role("button", name="Run it in a shell").click()
     expect(dialog.locator(".will code")).to_have_text("bash -c 'ls | wc'")
     command.fill("sleep 1000")
     labelled(dialog, "Folder").fill("/no/such/folder")
@@ -103,10 +103,10 @@ def test_limits_kind_and_way_are_as_chosen(house: Engine, visit: Visit) -> None:
     labelled(dialog, "Command").fill("sleep 1000")
     labelled(dialog, "Name").fill("limited")
     dialog.get_by_role("button", name="Headless").click()
-    dialog.get_by_text("Limits, kind, and what it goes on from").click()
-    labelled(dialog, "Older than").fill("later")
+    dialog.get_by_text("Limits, kind and predecessor").click()
+    labelled(dialog, "Maximum age").fill("later")
     expect(dialog.get_by_role("alert")).to_contain_text("later")
-    labelled(dialog, "Older than").fill("2h")
+    labelled(dialog, "Maximum age").fill("2h")
     labelled(dialog, "Kind").select_option("cron")
     labelled(dialog, "Protect it").check()
     dialog.get_by_role("button", name="Start", exact=True).click()

@@ -76,7 +76,7 @@ def _start_and_type(page: Page, made: Engine) -> str:
 
     page.get_by_role("button", name="Start a session").click()
     page.get_by_role("textbox", name="Command a program").fill("bash --norc")
-    page.get_by_role("textbox", name="Name made from").fill("mine")
+    page.get_by_role("textbox", name="Name default").fill("mine")
     page.get_by_role("dialog").get_by_text("Will run").wait_for()
     page.get_by_role("button", name="Start", exact=True).click()
     page.wait_for_url(re.compile(r"#/sessions/\w+$"))
@@ -112,11 +112,11 @@ def _kill(page: Page, made: Engine, session: str) -> None:
     page.get_by_role("button", name=re.compile("^Kill")).click()
     dialog = page.get_by_role("dialog")
     kill = dialog.get_by_role("button", name="Kill it")
-    expect(dialog.get_by_text("It is active.")).to_be_visible()
+    expect(dialog.get_by_text("This session is active.")).to_be_visible()
     expect(kill).to_be_disabled()
-    dialog.get_by_label("It is active.").fill("mine")
+    dialog.get_by_label("This session is active.").fill("mine")
     kill.dblclick()
-    expect(dialog).to_contain_text("Nothing is left. 1 process gone")
+    expect(dialog).to_contain_text("Nothing is left. 1 process ended")
     dialog.get_by_role("button", name="Done").click()
     page.locator('.screen[data-phase="recorded"]').wait_for()
     expect(page.locator(".xterm-rows")).to_contain_text("42-answer")
@@ -147,7 +147,7 @@ def _grant(page: Page, made: Engine) -> None:
     page.wait_for_function("() => document.title.startsWith('(1) ')")
     step(page, "3", "Approvals")
     page.get_by_role("button", name="Grant, agent: kill other").dblclick()
-    expect(page.get_by_role("article")).to_contain_text("granted, not used yet")
+    expect(page.get_by_role("article")).to_contain_text("granted, not yet used")
     assert [event["action"] for event in made.events(idle)].count("approval granted") == 1
     made.call("kill_session", session="agent", force=True, grace="0s")
 
@@ -173,7 +173,7 @@ def _lose_the_daemon(visit: Visit, made: Engine) -> None:
     step(page, "1", "Sessions")
     expect(page.locator(".line", has_text="other")).to_be_visible()
     made.kill(made.daemon())
-    expect(page.get_by_role("alert")).to_contain_text("The daemon does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("The daemon does not respond")
     expect(page.locator(".line", has_text="other")).to_be_visible()
     later = made.start("sleep", "300", name="later")["id"]
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -211,4 +211,4 @@ def test_many_sessions(many: int, served: Engine, page_of: PageOf) -> None:
     expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", str(many))
     plan = made.call("cleanup_sessions", selection="many-*", force=True)
     made.call("cleanup_sessions", apply=plan["plan"], grace="0s")
-    expect(page.get_by_text("Nothing runs")).to_be_visible()
+    expect(page.get_by_text("No sessions running")).to_be_visible()

@@ -122,8 +122,8 @@ def test_an_empty_day_leads_to_one_that_is_not(lit: Engine, page_of: Callable[..
     from playwright.sync_api import expect
 
     page = go(page_of(lit), "#/timeline?day=2026-02-01&zoom=nonsense")
-    expect(page.get_by_text("No session lived in this time")).to_be_visible()
-    page.get_by_role("button", name="Go to the first").click()
+    expect(page.get_by_text("No sessions in this period")).to_be_visible()
+    page.get_by_role("button", name="Go to the first session").click()
     expect(page.locator(".bar")).to_have_count(4)
     go_on = go(Visit(page), "#/timeline?day=<script>")
     expect(go_on.get_by_label("Day")).to_have_value(time.strftime("%Y-%m-%d"))

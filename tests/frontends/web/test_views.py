@@ -52,7 +52,7 @@ def test_a_view_that_could_not_be_fetched_comes_when_the_daemon_is_back(browser:
         page.goto(served.call("open_page")["url"])
         page.locator(".host.live").wait_for()
         page.get_by_role("link", name="Memory").click()
-        page.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+        page.get_by_role("alert").get_by_text("The daemon does not respond").wait_for()
         os.kill(served.daemon()[0], signal.SIGKILL)
         page.locator(".host.lost").wait_for()
         page.unroute("**/views/memory.js")
@@ -67,7 +67,7 @@ def test_a_view_that_could_not_be_fetched_is_tried_again(served: Engine, browser
     visit.expects("memory.js")
     page.route("**/views/memory.js", lambda route: route.abort())
     page.get_by_role("link", name="Memory").click()
-    page.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+    page.get_by_role("alert").get_by_text("The daemon does not respond").wait_for()
     page.unroute("**/views/memory.js")
     page.get_by_role("heading", name="Memory", level=1).wait_for()
 

@@ -19,8 +19,8 @@ export class LampError extends Error {
 export const unreachable = () =>
   new LampError({
     code: "DAEMON_UNREACHABLE",
-    message: "the daemon does not answer",
-    hint: "it starts with any command: lamp up",
+    message: "The daemon does not respond",
+    hint: "any command starts it: lamp up",
   });
 
 /** Whether nobody knows what came of the call: asked again with the same key it is the same call, and nothing is done twice. */

@@ -13,6 +13,11 @@ import { go, href, route } from "./route.js";
 import { theme, toggleTheme } from "./theme.js";
 
 const REST_MS = 1500;
+const GUARANTEES = {
+  kernel: "Verified kills",
+  tree: "Kills verified by process tree",
+  best_effort: "Best-effort kills",
+};
 const VIEWS = {
   sessions: {
     title: "Sessions",
@@ -79,11 +84,11 @@ function Navigation() {
 
 function Host() {
   const found = status.value;
-  const words = { connecting: "connecting…", live: "live", lost: "no connection", denied: "not logged in" };
+  const words = { connecting: "connecting…", live: "live", lost: "disconnected", denied: "not logged in" };
   return html`
     <div class=${`host ${connection.value}`}>
       <span class="dot" aria-hidden="true"></span>${words[connection.value]}
-      ${found && html`<small>${found.alive} alive · kills prove ${found.guarantee}</small>`}
+      ${found && html`<small>${found.alive} alive · ${GUARANTEES[found.guarantee] ?? found.guarantee}</small>`}
     </div>
   `;
 }
@@ -92,19 +97,19 @@ const Lost = () =>
   connection.value === "lost" &&
   html`
     <div class="banner" role="alert">
-      <strong>The daemon does not answer.</strong> What you see is how it was. Sessions go on without it; the page goes
-      on by itself once it is back. <code>lamp up</code> starts it.
+      <strong>The daemon does not respond.</strong> This is the last known state. Sessions keep running without it, and the
+      page reconnects on its own. To start the daemon, run <code>lamp up</code>.
     </div>
   `;
 
 const Denied = () => html`
   <main class="denied">
     <img src="/icon.svg" alt="" width="64" height="64" />
-    <h1>This page needs your shell</h1>
-    <p>Only who can run commands as you on this machine sees your sessions. In a terminal:</p>
+    <h1>Log in from your shell</h1>
+    <p>Only someone who can run commands as you on this machine can see your sessions. In a terminal, run:</p>
     <pre><code>lamp open</code></pre>
     <p class="muted">
-      It opens this page with a link that is good once. If you came with such a link, it was used or is too old.
+      It opens this page with a one-time link. If you followed such a link, it was already used or has expired.
     </p>
   </main>
 `;
@@ -124,7 +129,7 @@ function App() {
   useEffect(
     () =>
       addKeys([
-        { keys: ["?"], does: "this help", act: () => openDialog(Help) },
+        { keys: ["?"], does: "show this help", act: () => openDialog(Help) },
         ...Object.entries(VIEWS).map(([name, { title, key }]) => ({
           keys: [key],
           does: title.toLowerCase(),

@@ -33,7 +33,7 @@ function Adopt({ what, title, named, inTmux, adopted, close }) {
       const asked = { ...named, ...(name.trim() && { name: name.trim() }), ...(kind && { kind }) };
       const made = await call("adopt_session", asked);
       const here = close();
-      say(`${made.name} is a session now`, "good", `a kill of it proves ${made.guarantee}`);
+      say(`Adopted ${made.name}`, "good", `guarantee: ${made.guarantee}`);
       adopted?.();
       if (here) go(["sessions", made.id]);
     } catch (problem) {
@@ -46,24 +46,24 @@ function Adopt({ what, title, named, inTmux, adopted, close }) {
     <header><h2 id="dialog-title">Adopt ${title}?</h2></header>
     <form class="body" id="adopt" onSubmit=${submit}>
       <p>
-        Nothing of it is touched: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From
-        now on it is listed, judged and ended as others are, with all that it starts. It cannot be given back; it goes
-        on as it is.
+        This does not affect what is running: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From
+        now on it is listed, judged and ended like any other session, with everything it starts. You cannot undo
+        this.
       </p>
       ${what.command && html`<pre class="spelled"><code>${what.command}</code></pre>`}
       <p class="muted">
-        An end of it is best_effort: everything of it that can be traced dies, nothing else${inTmux ? " on its tmux server" : ""}
-        ${" "}does. There is no log of it${inTmux ? "; people are at it with tmux attach" : ""}. The same in a shell:
+        Ending it is best effort: every process that can be traced to it ends, and nothing else${inTmux ? " on its tmux server" : ""}.
+        ${" "}It has no log${inTmux ? "; attach with tmux attach" : ""}. The same from a shell:
         ${" "}<code>lamp adopt ${named.target}</code>
       </p>
       <label>
-        Name <small>by default what ${inTmux ? "tmux calls it" : "its program is called"}</small>
+        Name <small>default: ${inTmux ? "the name in tmux" : "the name of its program"}</small>
         <input autofocus autocomplete="off" value=${name} onInput=${(event) => setName(event.target.value)} />
       </label>
       <label>
         Kind
         <select value=${kind} onChange=${(event) => setKind(event.target.value)}>
-          <option value="">as it would be by itself</option>
+          <option value="">default</option>
           ${ADOPTED_KINDS.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
         </select>
       </label>

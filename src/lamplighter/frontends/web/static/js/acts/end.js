@@ -11,12 +11,12 @@ export const endSession = (row) => openDialog(End, { row, wide: true, stays: tru
 
 /** [name, label, one a line] */
 const FIELDS = [
-  ["checkpoint", "Where the work stands", false],
-  ["next_session_focus", "Where to resume", false],
-  ["decisions", "Decisions, one a line", true],
-  ["open_loops", "What is not done, one a line", true],
-  ["warnings", "What to be careful about, one a line", true],
-  ["epitaph", "A last word", false],
+  ["checkpoint", "Current state of the work", false],
+  ["next_session_focus", "Where to continue", false],
+  ["decisions", "Decisions, one per line", true],
+  ["open_loops", "Open items, one per line", true],
+  ["warnings", "Warnings, one per line", true],
+  ["epitaph", "Closing remark", false],
 ];
 
 function End({ row, close }) {
@@ -32,8 +32,8 @@ function End({ row, close }) {
   return html`
     <header><h2 id="dialog-title">End ${row.name}?</h2></header>
     <form class="body" id="end-form" onSubmit=${submit}>
-      <p class="muted">It is asked to leave in its own way; what is left then gets TERM, and after the grace KILL.</p>
-      ${session ? html`<${Consequences} session=${session} how="Until nothing is left of" />` : html`<${Waiting} />`}
+      <p class="muted">The program is asked to quit. What still runs then gets SIGTERM, and SIGKILL after the grace period.</p>
+      ${session ? html`<${Consequences} session=${session} how="Ends" />` : html`<${Waiting} />`}
       <${Fields} />
       <${Refused} error=${ending.error ?? problem} />
     </form>
@@ -46,8 +46,8 @@ function End({ row, close }) {
 
 const Fields = () => html`
   <div class="pair">
-    <label>Reason<input name="reason" maxlength="2000" placeholder="kept with the session" /></label>
-    <label>Grace<input name="grace" placeholder="as it is set" pattern="[0-9.]+(ms|s|m|h)?" title="5s, 30s, 2m" /></label>
+    <label>Reason<input name="reason" maxlength="2000" placeholder="stored with the session" /></label>
+    <label>Grace<input name="grace" placeholder="default" pattern="[0-9.]+(ms|s|m|h)?" title="5s, 30s, 2m" /></label>
   </div>
   <details>
     <summary>Leave a hand-off</summary>
@@ -57,10 +57,10 @@ const Fields = () => html`
       )}
       <label>Succession
         <select name="succession_policy">
-          <option value="">as usual</option>
-          <option value="successor_required">somebody must go on from here</option>
-          <option value="successor_allowed">somebody may go on from here</option>
-          <option value="closed_without_successor">nobody goes on from here</option>
+          <option value="">default</option>
+          <option value="successor_required">a successor is required</option>
+          <option value="successor_allowed">a successor is allowed</option>
+          <option value="closed_without_successor">closed without a successor</option>
         </select>
       </label>
     </div>

@@ -35,13 +35,13 @@ export function Going({ row, word, close }) {
       <p role="status">
         ${
           left == null
-            ? "Beginning…"
+            ? "Starting…"
             : left
               ? `${count(left, "process is", "processes are")} left…`
-              : "Nothing is left; the certificate is written…"
+              : "No process is left. Writing the certificate…"
         }
       </p>
-      <p class="muted">It goes on by itself, also when this is closed.</p>
+      <p class="muted">You can close this; it continues in the background.</p>
     </div>
     <footer><button autofocus onClick=${close}>Close</button></footer>
   `;

@@ -34,19 +34,19 @@ function Kill({ row, close }) {
   return html`
     <header><h2 id="dialog-title">Kill ${row.name}?</h2></header>
     <form class="body" id="kill-form" onSubmit=${submit}>
-      <p class="muted">It is not asked: TERM to all of it now, KILL after the grace. What it has not saved is lost.</p>
+      <p class="muted">All processes get SIGTERM now and SIGKILL after the grace period. Unsaved work is lost.</p>
       ${session ? html`<${Consequences} session=${session} how="Kills" />` : html`<${Waiting} />`}
       <div class="pair">
-        <label>Reason<input name="reason" maxlength="2000" placeholder="kept with the session" /></label>
+        <label>Reason<input name="reason" maxlength="2000" placeholder="stored with the session" /></label>
         <label>
-          Grace<input name="grace" placeholder="as it is set" pattern="[0-9.]+(ms|s|m|h)?" title="5s; 0 for KILL at once" />
+          Grace<input name="grace" placeholder="default" pattern="[0-9.]+(ms|s|m|h)?" title="5s; 0 for KILL at once" />
         </label>
       </div>
       ${session && active && html`<${Sure} row=${row} typed=${typed} setTyped=${setTyped} />`}
       <${Refused} error=${ending.error ?? problem} />
     </form>
     <footer>
-      <button onClick=${() => endSession(row)}>End it politely instead</button>
+      <button onClick=${() => endSession(row)}>End gracefully instead</button>
       <span class="spring"></span>
       <button onClick=${close} autofocus=${!(session && active)}>Cancel</button>
       <button class="danger" type="submit" form="kill-form" disabled=${!session || !meant}>Kill it</button>
@@ -59,7 +59,7 @@ function Sure({ row, typed, setTyped }) {
   useEffect(() => void (document.activeElement?.value || field.current.focus()), []); // not out of what somebody is writing
   return html`
     <label class="sure">
-      <span>It is active. To kill it all the same, type its name: <code>${row.name}</code></span>
+      <span>This session is active. To kill it anyway, type its name: <code>${row.name}</code></span>
       <input
         ref=${field}
         autofocus

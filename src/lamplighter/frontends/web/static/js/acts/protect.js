@@ -16,7 +16,7 @@ function Protect({ row, close }) {
     setBusy(true);
     try {
       await call("protect_session", { session: row.id, off });
-      say(off ? `${row.name} is not protected any more` : `${row.name} is protected`);
+      say(off ? `${row.name} is no longer protected` : `${row.name} is protected`);
       close();
     } catch (error) {
       setRefused(error);
@@ -24,16 +24,16 @@ function Protect({ row, close }) {
     }
   };
   return html`
-    <header><h2 id="dialog-title">${off ? `Take the protection of ${row.name} away?` : `Protect ${row.name}?`}</h2></header>
+    <header><h2 id="dialog-title">${off ? `Unprotect ${row.name}?` : `Protect ${row.name}?`}</h2></header>
     <div class="body">
       <p>
         ${
           off
-            ? "Cleanups, its limits and agents that may can end it again."
-            : "No cleanup, no limit and no agent may end it then, only you by name."
+            ? "Cleanups, limits and authorized agents can end it again."
+            : "Cleanups, limits and agents can no longer end it. Only you can, by name."
         }
       </p>
-      <p class="muted">Nothing of it is touched, and it can be taken back at any time.</p>
+      <p class="muted">This does not affect the running session, and you can undo it at any time.</p>
       <${Refused} error=${refused} />
     </div>
     <footer>

@@ -17,7 +17,7 @@ function Send({ row, close }) {
     <header><h2 id="dialog-title">Send to ${row.name}</h2></header>
     <div class="body">
       <p class="muted">
-        It is typed there as it is, then Enter. An agent gets it as one message. Shift and Enter begin a new line here.
+        The text is typed as it is, followed by Enter. An agent receives it as one message. Press Shift+Enter for a new line.
       </p>
       <${Composer} session=${row} focused onSent=${setSent} />
       <p role="status" class="muted">${sent && `Sent: ${sent.slice(0, 80)}`}</p>

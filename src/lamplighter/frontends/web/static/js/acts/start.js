@@ -14,10 +14,10 @@ import { split } from "./words.js";
 const PAUSE_MS = 250;
 const WAYS = { terminal: "Terminal", headless: "Headless", tmux: "tmux", acp: "ACP" };
 const ABOUT = {
-  terminal: "a terminal of its own, to look at and to type into",
-  headless: "pipes; standard output and error are kept apart",
-  tmux: "in a session of your own tmux",
-  acp: "prompts, answers and permissions, by the Agent Client Protocol",
+  terminal: "its own terminal, to watch and type into",
+  headless: "pipes, with standard output and error kept apart",
+  tmux: "a session in your own tmux",
+  acp: "prompts, replies and permissions over the Agent Client Protocol",
 };
 const TEXTS = ["name", "cwd", "prompt", "project", "from_session", "idle_limit", "max_age", "max_memory"];
 
@@ -97,7 +97,7 @@ function Start({ from, close }) {
       if (attempt.current?.asked !== asked) attempt.current = { asked, key: newKey() };
       const started = await call("start_session", args, { key: attempt.current.key });
       const here = close();
-      say(`${started.name} runs`, "good", started.note ?? "");
+      say(`Started ${started.name}`, "good", started.note ?? "");
       if (here) go(["sessions", started.id]);
     } catch (problem) {
       if (!isUnsure(problem)) attempt.current = null;
@@ -108,7 +108,7 @@ function Start({ from, close }) {
     }
   };
   return html`
-    <header><h2 id="dialog-title">${from ? `Go on from ${from.name}` : "Start a session"}</h2></header>
+    <header><h2 id="dialog-title">${from ? `Continue from ${from.name}` : "Start a session"}</h2></header>
     <form class="body start" id="start" onSubmit=${submit}>
       <${Choice}
         label="What"
@@ -122,12 +122,12 @@ function Start({ from, close }) {
         set=${set}
         name="prompt"
         title="Prompt"
-        about=${form.what === "command" ? "typed into it, or its standard input" : "what it is told first"}
+        about=${form.what === "command" ? "typed into it, or sent to standard input" : "the first message"}
         area
       />
       <div class="pair">
-        <${Field} form=${form} set=${set} name="name" title="Name" about="made from the command if left out" />
-        <${Field} form=${form} set=${set} name="cwd" title="Folder" about="by default your home" mono />
+        <${Field} form=${form} set=${set} name="name" title="Name" about="default: made from the command" />
+        <${Field} form=${form} set=${set} name="cwd" title="Folder" about="default: your home" mono />
       </div>
       <${How} form=${form} set=${set} />
       <${More} form=${form} set=${set} />
@@ -187,11 +187,11 @@ function More({ form, set }) {
     html`<${Field} form=${form} set=${set} name=${name} title=${title} about=${about} ...${more} />`;
   return html`
     <details open=${Boolean(form.from_session)}>
-      <summary>Limits, kind, and what it goes on from</summary>
+      <summary>Limits, kind and predecessor</summary>
       <div class="pair three">
-        ${field("idle_limit", "Quiet for", "then it is ended", { placeholder: "30m" })}
-        ${field("max_age", "Older than", "then it is ended", { placeholder: "8h" })}
-        ${field("max_memory", "Memory", "above it is ended", { placeholder: "2G" })}
+        ${field("idle_limit", "Idle limit", "ended when idle this long", { placeholder: "30m" })}
+        ${field("max_age", "Maximum age", "ended when this old", { placeholder: "8h" })}
+        ${field("max_memory", "Memory limit", "ended above this", { placeholder: "2G" })}
       </div>
       <div class="pair three">
         <label>
@@ -200,8 +200,8 @@ function More({ form, set }) {
             ${KINDS.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}
           </select>
         </label>
-        ${field("project", "Project", "by default its repository")}
-        ${" "}${field("from_session", "Go on from", "id, name or last", { list: "start-from" })}
+        ${field("project", "Project", "default: its repository")}
+        ${" "}${field("from_session", "Continue from", "id, name or last", { list: "start-from" })}
       </div>
       <datalist id="start-from">
         <option value="last"></option>
@@ -211,7 +211,7 @@ function More({ form, set }) {
       </datalist>
       <label class="check">
         <input type="checkbox" checked=${form.protect} onChange=${(event) => set({ protect: event.target.checked })} />
-        Protect it: no cleanup and no agent may end it
+        Protect it: only you can end it
       </label>
     </details>
   `;
@@ -234,14 +234,14 @@ function WillRun({ preview, error, form }) {
             `
             : html`
               <p class="note plain">
-                ${form.what === "command" ? "Give a command" : "Choose an agent"}, and what will run is shown here.
+                ${form.what === "command" ? "Enter a command" : "Choose an agent"} to see what will run.
               </p>
             `
       }
       ${
         own &&
         html`
-          <p class="note warn">The environment is the daemon's own; lamp open again to use your shell's environment.</p>
+          <p class="note warn">This uses the daemon's environment. To use your shell's, run lamp open again.</p>
         `
       }
     </div>

@@ -42,7 +42,7 @@ export function Consequences({ session, how }) {
 
 const Processes = ({ session, largest, how }) =>
   session.driver === "logical"
-    ? html`<p>It has no process of its own: it is marked as ended.</p>`
+    ? html`<p>It has no process. It is marked as ended.</p>`
     : html`
       <p>
         ${how} <strong>${count(session.tree.length, "process", "processes")}</strong>
@@ -63,36 +63,37 @@ const Processes = ({ session, largest, how }) =>
     `;
 
 const PROOF = {
-  kernel: "The kernel will prove that nothing is left.",
-  tree: "That no child is left will be proven.",
-  best_effort: "What is proven is best effort: all that can be found of it.",
+  kernel: "The kernel will verify that nothing is left.",
+  tree: "Lamplighter will verify that no child process is left.",
+  best_effort: "Best effort: every process that can be found is ended.",
 };
 
 /** [kind, words] */
 function points(session) {
-  const found = [["", `It is ${whose(session.owner)}${session.parent ? `, started by ${session.parent}` : ""}.`]];
+  const found = [["", `Owner: ${whose(session.owner)}${session.parent ? `, started by ${session.parent}` : ""}.`]];
   if (session.attached)
-    found.push(["warn", `${count(session.attached, "person is", "people are")} at its terminal now.`]);
-  if (session.protected) found.push(["warn", "It is protected: only you may end it, and by this you do."]);
+    found.push(["warn", `${count(session.attached, "person is", "people are")} attached to its terminal.`]);
+  if (session.protected) found.push(["warn", "It is protected. Only you can end it, and this does."]);
   if (isActive(session))
-    found.push(["warn", `It is ${session.verdict}: ${session.evidence.join(", ") || "no more is known"}.`]);
+    found.push(["warn", `It is ${session.verdict}: ${session.evidence.join(", ") || "no details"}.`]);
   if (session.children.length) {
-    const stay = session.children.length === 1 ? "stays" : "stay";
+    const stay = session.children.length === 1 ? "keeps" : "keep";
     found.push([
       "",
-      `${count(session.children.length, "session")} that it started ${stay}: ${session.children.join(", ")}.`,
+      `${count(session.children.length, "session")} that it started ${stay} running: ${session.children.join(", ")}.`,
     ]);
   }
   found.push(handed(session));
-  if (session.last_output_at) found.push(["", `Quiet for ${duration(session.quiet_for)}. Its log and recording stay.`]);
+  if (session.last_output_at)
+    found.push(["", `Quiet for ${duration(session.quiet_for)}. Its log and recording are kept.`]);
   if (session.driver !== "logical")
     found.push([session.guarantee === "best_effort" ? "warn" : "", PROOF[session.guarantee] ?? session.guarantee]);
   return found;
 }
 
-const whose = (owner) => (owner === "operator" ? "yours" : `of ${owner}`);
+const whose = (owner) => (owner === "operator" ? "you" : owner);
 
 const handed = ({ handoff }) =>
   handoff && handoff.source !== "inferred"
-    ? ["", "It has left a hand-off. What it did since is not in it."]
-    : ["warn", "It has left no hand-off: one will be inferred from what can be seen, and what it had in mind is lost."];
+    ? ["", "It has left a hand-off, which does not cover what it did since."]
+    : ["warn", "It has left no hand-off. Lamplighter infers one from what it can observe; the rest is lost."];

@@ -27,7 +27,7 @@ const wantsShell = (line) => {
 
 export const Line = ({ form, set }) => html`
   <label>
-    <span>Command <small>a program and its arguments, run as they are, by no shell</small></span>
+    <span>Command <small>a program and its arguments, run without a shell</small></span>
     <input
       class="mono"
       autofocus
@@ -43,9 +43,9 @@ export const Line = ({ form, set }) => html`
     wantsShell(form.line) &&
     html`
       <p class="note warn row spread">
-        <span>No shell runs this: pipes, variables and patterns are passed on as they are.</span>
+        <span>This runs without a shell: pipes, variables and patterns are passed on literally.</span>
         <button type="button" onClick=${() => set({ line: `bash -c '${form.line.replaceAll("'", "'\\''")}'` })}>
-          Run it by a shell
+          Run it in a shell
         </button>
       </p>
     `
@@ -54,8 +54,8 @@ export const Line = ({ form, set }) => html`
 
 /** What is known of the agent that was chosen. */
 function standing(chosen) {
-  if (!chosen) return "which one";
-  return chosen.untested ? "its start was never tried" : (chosen.path ?? "not installed here");
+  if (!chosen) return "choose one";
+  return chosen.untested ? "untested" : (chosen.path ?? "not installed here");
 }
 
 export function Agent({ form, set }) {
@@ -95,8 +95,8 @@ export function Agent({ form, set }) {
       ${text("more", "Its own options", "added to its command line", "--verbose")}
     </div>
     <div class="pair">
-      ${(!chosen || chosen.model) && text("model", "Model", "its own choice if left out", "")}
-      ${(!chosen || chosen.resume) && text("resume", "Resume", "a conversation's id, a session, or last", "last")}
+      ${(!chosen || chosen.model) && text("model", "Model", "optional", "")}
+      ${(!chosen || chosen.resume) && text("resume", "Resume", "conversation id, session, or last", "last")}
     </div>
   `;
 }

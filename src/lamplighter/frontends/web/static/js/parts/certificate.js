@@ -4,8 +4,8 @@ import { html } from "../../vendor/preact.js";
 import { count, duration } from "../format.js";
 
 const PROVEN = {
-  kernel: "The kernel says so: its cgroup is empty, and no child is left.",
-  tree: "The kernel says so: no child is left.",
+  kernel: "Verified by the kernel: its cgroup is empty and no child process is left.",
+  tree: "Verified by the kernel: no child process is left.",
   best_effort: "Best effort: nothing that could be found is left.",
 };
 const SHOWN = 200;
@@ -28,9 +28,9 @@ export function Certificate({ certificate, summary }) {
       ${survivors.length > 0 && html`<${Alive} survivors=${survivors} />`}
       ${
         processes.length > 0 &&
-        html`<${Group} title=${`${count(processes.length, "process", "processes")} gone`} rows=${processes} />`
+        html`<${Group} title=${`${count(processes.length, "process", "processes")} ended`} rows=${processes} />`
       }
-      ${spared.length > 0 && html`<${Group} title="Left alone: it serves others too" rows=${spared} />`}
+      ${spared.length > 0 && html`<${Group} title="Spared: also used by others" rows=${spared} />`}
       ${summary && html`<${Summary} summary=${summary} />`}
       <p class="muted"><small>Guarantee: ${guarantee}</small></p>
     </div>
@@ -41,8 +41,8 @@ function Judgement({ certificate }) {
   const { survivors, processes, guarantee } = certificate;
   if (survivors.length) return html`<${Survived} survivors=${survivors} />`;
   const gone = processes.length
-    ? `${count(processes.length, "process", "processes")} gone in ${seconds(certificate.seconds)}.`
-    : "It had no process.";
+    ? `${count(processes.length, "process", "processes")} ended in ${seconds(certificate.seconds)}.`
+    : "It had no processes.";
   return html`
     <p class=${`note ${guarantee === "best_effort" ? "warn" : "good"}`}>
       <strong>Nothing is left. ${gone}</strong> ${PROVEN[guarantee] ?? guarantee}
@@ -53,8 +53,8 @@ function Judgement({ certificate }) {
 /** That some do not die, while it is tried again. */
 export const Survived = ({ survivors }) => html`
   <p class="note bad" role="status">
-    <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays as
-    ending; it is tried again every few seconds.
+    <strong>${count(survivors.length, "process is", "processes are")} still alive.</strong> The session stays in
+    the state ending. Lamplighter keeps trying every few seconds.
   </p>
 `;
 

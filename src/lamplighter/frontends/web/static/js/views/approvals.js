@@ -57,7 +57,7 @@ async function decide(request, decision) {
     say(
       `${granted ? "Granted" : "Refused"}: ${sentence(request, granted)}`,
       "good",
-      granted ? "for this call alone, once" : "nothing is done",
+      granted ? "valid for this call, once" : "nothing was done",
     );
   } catch (failed) {
     sayError(failed);
@@ -93,7 +93,7 @@ export function Approvals() {
         found &&
         html`
           <span class="muted" role="status">
-            ${asked.length ? `${count(asked.length, "request waits", "requests wait")} for you` : ""}
+            ${asked.length ? `${count(asked.length, "request", "requests")} waiting for you` : ""}
           </span>
         `
       }
@@ -101,8 +101,7 @@ export function Approvals() {
     ${error.value && html`<section class="panel"><${Problem} error=${error.value} /></section>`}
     ${!found && !error.value && html`<${Waiting} />`}
     ${
-      found?.length === 0 &&
-      html`<section class="panel"><${Empty} title="Nothing waits for you">${NOTHING}<//></section>`
+      found?.length === 0 && html`<section class="panel"><${Empty} title="No pending requests">${NOTHING}<//></section>`
     }
     <div class="stack" ref=${list}>
       ${found?.map((request) => html`<${Request} key=${request.id} request=${request} decide=${decided} />`)}
@@ -112,7 +111,7 @@ export function Approvals() {
 }
 
 const NOTHING =
-  "When an agent wants to send to, end or kill a session that is not its own, or asks before it uses a tool, it is shown here.";
+  "Requests appear here when an agent asks to use a tool, or to send to, end or kill a session that is not its own.";
 
 function keys(list) {
   const step = (by) => () => {

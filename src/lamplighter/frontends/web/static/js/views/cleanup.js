@@ -71,7 +71,7 @@ function Sessions({ query }) {
     <${Plan}
       planning=${planning}
       again=${again}
-      blocked=${changed && phase === "planned" ? "The choice has changed: plan again." : ""}
+      blocked=${changed && phase === "planned" ? "The filter has changed. Plan again." : ""}
       nothing=${html`<${NothingToDo}>${nothing(planning.plan.value)}<//>`}
     />
   `;
@@ -91,5 +91,5 @@ function begin(query) {
 
 const nothing = (plan) =>
   plan?.left_out.length
-    ? "What matches is not to be ended as it is; why is said with each below."
-    : "Every session is accounted for: none of them matches. A plan shows up here as soon as something is left over.";
+    ? "Nothing that matches should be ended. The reasons are listed below."
+    : "No session matches. A plan appears here once something is left over.";

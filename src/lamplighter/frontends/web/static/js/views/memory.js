@@ -79,9 +79,9 @@ export function Memory({ id, rest, query }) {
 
 const Nothing = () => html`
   <section class="panel">
-    <${Empty} title="Nothing is kept yet" command="lamp remember 'never push to main' --type constraint">
-      Records come about when a session ends and hands over what it knows, when an agent stores something, or when you
-      add one: here, or in a project's folder${status.value?.cwd ? ` such as ${status.value.cwd}` : ""} with
+    <${Empty} title="No records yet" command="lamp remember 'never push to main' --type constraint">
+      Records are created when a session hands over what it knows, when an agent stores something, or when you
+      add one here or in a project's folder${status.value?.cwd ? `, such as ${status.value.cwd},` : ""} with
     <//>
   </section>
 `;

@@ -39,15 +39,15 @@ function tabsOf(session) {
 }
 
 const WITHOUT = {
-  logical: "It is what an agent tells of itself: Lamplighter holds no process and no terminal of it.",
+  logical: "An agent reports this session itself. Lamplighter holds no process or terminal for it.",
   registered:
-    "It runs in somebody's own terminal. Lamplighter sees its processes and may end them, but cannot see that screen.",
+    "This session runs in its own terminal. Lamplighter can see and end its processes, but cannot show its screen.",
 };
 
 function Output({ session }) {
   const isLog = session.driver === "headless";
   if (session.driver in WITHOUT)
-    return html`<section class="panel"><${Empty} title="No terminal to show">${WITHOUT[session.driver]}<//></section>`;
+    return html`<section class="panel"><${Empty} title="No terminal">${WITHOUT[session.driver]}<//></section>`;
   if (session.state === "ended") return html`<${Playback} key="recording" session=${session} isLog=${isLog} />`;
   if (session.state === "starting") return html`<${Waiting} />`;
   if (session.driver === "tmux") return html`<${Tmux} session=${session} />`;
@@ -87,14 +87,14 @@ const Back = () => html`<a class="back" href="#/sessions">← Sessions</a>`;
 
 /** What can be done to it; keys and buttons are the same. */
 const ACTS = [
-  { key: "s", word: "Send", does: "send it a text", act: sendTo, fits: ({ driver }) => !(driver in WITHOUT) },
+  { key: "s", word: "Send", does: "send text to it", act: sendTo, fits: ({ driver }) => !(driver in WITHOUT) },
   {
     key: "p",
     word: (session) => (session.protected ? "Unprotect" : "Protect"),
-    does: "protect it, or no longer",
+    does: "protect or unprotect it",
     act: protectSession,
   },
-  { key: "e", word: "End", does: "end it politely", act: endSession },
+  { key: "e", word: "End", does: "end it", act: endSession },
   { key: "K", word: "Kill", does: "kill it", act: killSession, kind: "danger soft" },
 ];
 

@@ -72,20 +72,20 @@ function Shown() {
   if (text || show) {
     return html`
       <div class="panel">
-        <${Empty} title=${show && !text ? `Nothing is ${show}` : "No session matches"}>
-          ${text && `Nothing that ${all ? "is known" : "runs"} here matches “${text}”${show ? ` and is ${show}` : ""}. `}
+        <${Empty} title=${show && !text ? `No ${show} sessions` : "No matching sessions"}>
+          ${text && `No ${all ? "" : "running "}session matches “${text}”${show ? ` and is ${show}` : ""}. `}
           <button onClick=${() => ask({ selection: "", show: "" })}>Show all</button>
-          ${!all && html` <button onClick=${() => ask({ all: "1" })}>Look among the ended too</button>`}
+          ${!all && html` <button onClick=${() => ask({ all: "1" })}>Include ended sessions</button>`}
         <//>
       </div>
     `;
   }
   return html`
     <div class="panel">
-      <${Empty} title="Nothing runs" command="lamp start --agent claude">
-        Start an agent or any command here, or in a shell.
-        ${" "}${byHand.value.length > 0 && "What tmux holds by hand can be adopted below. "}
-        Sessions that others start show up by themselves.
+      <${Empty} title="No sessions running" command="lamp start --agent claude">
+        Start an agent or any command here, or from a shell.
+        ${" "}${byHand.value.length > 0 && "You can adopt the tmux sessions below. "}
+        Sessions started elsewhere appear automatically.
       <//>
     </div>
   `;

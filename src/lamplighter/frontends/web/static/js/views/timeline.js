@@ -41,7 +41,7 @@ export function Timeline({ query }) {
         ${
           result.left_out > 0 &&
           html`
-            <p class="note warn">${result.left_out} more sessions ended in this time: choose a shorter one to see them all.</p>
+            <p class="note warn">${result.left_out} more sessions ended in this period. Choose a shorter period to see them all.</p>
           `
         }
         <div aria-busy=${busy}>
@@ -67,11 +67,11 @@ function useKeys(span, put) {
 
 const Picker = ({ span, put, table }) => html`
   <div class="row picker">
-    <div class="segmented" role="group" aria-label="How it is shown">
+    <div class="segmented" role="group" aria-label="View">
       <button aria-pressed=${!table} onClick=${() => put({ as: "" })}>Bars</button>
       <button aria-pressed=${table} onClick=${() => put({ as: "table" })}>Table</button>
     </div>
-    <div class="segmented" role="group" aria-label="How long">
+    <div class="segmented" role="group" aria-label="Period">
       ${ZOOMS.all.map(
         ([zoom, name]) => html`
           <button key=${zoom} aria-pressed=${span.zoom === zoom} onClick=${() => put(ZOOMS.to(span, zoom))}>${name}</button>
@@ -96,16 +96,16 @@ const Picker = ({ span, put, table }) => html`
 const Nobody = ({ first, span, put }) => html`
   <section class="panel">
     <${Empty}
-      title=${`No session lived ${span.zoom === "week" ? "in this week" : "in this time"}`}
+      title=${`No sessions ${span.zoom === "week" ? "this week" : "in this period"}`}
       command="lamp start -- claude"
     >
-      ${title(span)}. ${first ? `The first session of all started on ${dayName(first)}.` : "None was ever started:"}
+      ${title(span)}. ${first ? `The first session started on ${dayName(first)}.` : "No session has been started yet:"}
     <//>
     ${
       first &&
       html`<p class="empty-more">
       <button onClick=${() => put({ day: "", hour: "" })}>Go to today</button>
-      <button class="quiet" onClick=${() => put({ day: dayName(first), hour: "" })}>Go to the first</button>
+      <button class="quiet" onClick=${() => put({ day: dayName(first), hour: "" })}>Go to the first session</button>
     </p>`
     }
   </section>

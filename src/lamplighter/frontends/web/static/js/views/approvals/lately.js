@@ -11,8 +11,8 @@ const session = (caller) => /^session:([0-9a-z]+)$/.exec(caller ?? "")?.[1];
 export const Lately = ({ events }) =>
   events.length > 0 &&
   html`
-    <section class="panel" aria-label="Decided lately">
-      <header><h2>Decided lately</h2></header>
+    <section class="panel" aria-label="Recent decisions">
+      <header><h2>Recent decisions</h2></header>
       <ul class="lately">
         ${events.slice(0, SHOWN).map((event) => html`<${Line} key=${event.n} event=${event} />`)}
       </ul>

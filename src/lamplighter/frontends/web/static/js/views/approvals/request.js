@@ -22,7 +22,7 @@ export function Request({ request, decide }) {
           ${" "}<${Name} session=${target} words=${targetOf(request)} />
         </h2>
         <span class="muted">
-          ${request.state === "granted" && html`<span class="chip granted">granted, not used yet</span>`} asked
+          ${request.state === "granted" && html`<span class="chip granted">granted, not yet used</span>`} asked
           ${" "}<${Ago} at=${request.asked_at} /> · <${Expires} at=${request.expires_at} />
         </span>
       </header>
@@ -55,7 +55,7 @@ function Arguments({ operation, given }) {
           <div key=${name}><dt>${name}</dt><dd><code class="value">${shown(value)}</code></dd></div>
         `,
       )}
-      ${left.length > 0 && html`<dt>not given</dt><dd class="muted">${left.join(", ")}</dd>`}
+      ${left.length > 0 && html`<dt>not set</dt><dd class="muted">${left.join(", ")}</dd>`}
     </dl>
   `;
 }
@@ -68,8 +68,8 @@ const Name = ({ session, words }) =>
 /** What an agent waits for without an end is not said by the year. */
 const Expires = ({ at }) =>
   Date.parse(at) - now() > LONG_MS
-    ? "holds while the agent waits"
-    : html`holds for <${Until} at=${at} over="no longer" />`;
+    ? "valid while the agent waits"
+    : html`valid for <${Until} at=${at} over="no longer" />`;
 
 const Target = ({ target }) => html`
   <section aria-label="The session">
@@ -104,7 +104,7 @@ function Decision({ request, decide }) {
   if (request.state === "granted") {
     return html`
       <footer>
-        <button aria-label=${`Take back, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Take it back</button>
+        <button aria-label=${`Revoke, ${who}`} disabled=${busy} onClick=${() => act("refuse")}>Revoke</button>
       </footer>
     `;
   }

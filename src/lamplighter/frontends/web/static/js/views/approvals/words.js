@@ -39,33 +39,34 @@ export const sentence = (request, granted) =>
 export function warning(request) {
   const { operation, target } = request;
   if (!ENDS.includes(operation)) return "";
-  if (operation === "cleanup_sessions") return `Grant: this ends ${targetOf(request)}`;
-  if (!target) return operation === "kill_tmux" ? "Grant: this ends a tmux session made by hand" : "";
+  if (operation === "cleanup_sessions") return `Grant ending ${targetOf(request)}`;
+  if (!target) return operation === "kill_tmux" ? "Grant ending a tmux session you made" : "";
   if (!isActive(target)) return "";
   return target.attached > 0
-    ? "Grant: this ends a session that people are at"
-    : `Grant: this ends a ${ADJECTIVES[target.verdict] ?? "living"} session`;
+    ? "Grant ending a session with people attached"
+    : `Grant ending a ${ADJECTIVES[target.verdict] ?? "running"} session`;
 }
-const ADJECTIVES = { working: "working", waiting: "waiting", unknown: "living" };
+const ADJECTIVES = { working: "working", waiting: "waiting", unknown: "running" };
 
 /** What happens once it is used, and what is lost by that. */
 export function consequence({ operation, target, arguments: given }) {
-  if (operation === "use_tool") return "The agent goes on, and does what it asked for.";
-  if (operation === "kill_tmux") return "Everything in its panes ends; what is not saved there is lost.";
-  if (READS.includes(operation)) return "It is shown what is there then, secrets too; nothing changes.";
-  if (!ENDS.includes(operation)) return "It is typed there as if somebody sat at it.";
+  if (operation === "use_tool") return "The agent continues and does what it asked for.";
+  if (operation === "kill_tmux") return "Everything in its panes ends, and unsaved work is lost.";
+  if (READS.includes(operation))
+    return "The agent sees what is there at that time, including any secrets. Nothing changes.";
+  if (!ENDS.includes(operation)) return "The text is typed into the session as if by a person.";
   if (operation === "cleanup_sessions") {
-    return "Each of these is looked at again, left alone if it changed, and asked to leave first; what it does not save is lost.";
+    return "Each session is checked again, skipped if it has changed, and asked to quit first; what it does not save is lost.";
   }
-  if (!target || target.state === "ended") return "There is nothing left to end.";
+  if (!target || target.state === "ended") return "Nothing is left to end.";
   const held = `It ends ${count(target.processes, "process", "processes")} and frees ${bytes(target.memory)}`;
   const lost =
     operation === "end_session"
-      ? "it is asked to leave first, and what it does not save is lost"
-      : "what it has not saved is lost";
+      ? "it is asked to quit first, and what it does not save is lost"
+      : "unsaved work is lost";
   const tame =
     operation === "kill_session" && !given?.force && isActive(target)
-      ? "; asked without force, so it is refused while the session is active"
+      ? "; without force, it is refused while the session is active"
       : "";
   return `${held}; ${lost}${tame}.`;
 }

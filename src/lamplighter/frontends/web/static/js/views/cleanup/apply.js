@@ -43,8 +43,8 @@ export function Apply({ planning, close }) {
           <label class="check note warn">
             <input type="checkbox" checked=${sure} onChange=${(event) => setSure(event.target.checked)} />
             <span>
-              ${count(likely.length, "of these is", "of these are")} only likely: somebody may still want it. End
-              ${" "}${likely.length === 1 ? "it" : "them"} all the same.
+              ${count(likely.length, "of these is", "of these are")} only likely leaks: they may still be needed. End
+              ${" "}${likely.length === 1 ? "it" : "them"} anyway.
             </span>
           </label>
         `
@@ -54,7 +54,7 @@ export function Apply({ planning, close }) {
         <input
           value=${reason}
           maxlength="2000"
-          placeholder="optional, kept with each"
+          placeholder="optional, stored with each session"
           onInput=${(event) => setReason(event.target.value)}
         />
       </label>
@@ -69,16 +69,16 @@ export function Apply({ planning, close }) {
 }
 
 const SESSIONS =
-  "Each is looked at once more, and skipped if it has changed. It is asked to leave first; what still runs five seconds " +
-  "after TERM is killed. What it has not saved is lost; a hand-off is inferred where it leaves none.";
+  "Each is checked again and skipped if it has changed. It is asked to quit first; what still runs five seconds " +
+  "after SIGTERM is killed. Unsaved work is lost. A hand-off is inferred where there is none.";
 const LEAKS =
-  "Each is looked at once more, and skipped if it is no leak any more. What still runs five seconds after TERM is killed.";
+  "Each is checked again and skipped if it is no longer a leak. What still runs five seconds after SIGTERM is killed.";
 
 const sum = (rows, field) => rows.reduce((total, row) => total + row[field], 0);
 
 function activeWords(active) {
   const verdicts = [...new Set(active.map((row) => row.verdict))].join(", ");
   return active.length === 1
-    ? `${active[0].name} is active (${verdicts}). End it in the middle of what it does.`
-    : `${active.length} of these are active (${verdicts}). End them in the middle of what they do.`;
+    ? `${active[0].name} is active (${verdicts}). End it anyway.`
+    : `${active.length} of these are active (${verdicts}). End them anyway.`;
 }

@@ -8,13 +8,13 @@ const PRESETS = [
   ["default", "Left over"],
   ["idle", "Idle"],
   ["project", "A project"],
-  ["custom", "Selection"],
+  ["custom", "Filter"],
 ];
 const TOLD = {
-  default: "Orphaned, finished, or with processes left behind.",
-  idle: "Idle for at least as long as you say.",
-  project: "Every session of one project that is not at work.",
-  custom: "The words of lamp ls: verdicts, kind:cron, owner:X, names, ids, cron:*. A comma means and, a plus means or.",
+  default: "Orphaned, finished, or with leftover processes.",
+  idle: "Idle for at least the time you give.",
+  project: "Every session of a project that is not working.",
+  custom: "As in lamp ls: verdicts, kind:cron, owner:X, names, ids, cron:*. A comma means and, a plus means or.",
 };
 
 export const first = { preset: "default", older_than: "", project: "", selection: "", force: false };
@@ -82,7 +82,7 @@ export function Choice({ choice, change, submit, busy, changed }) {
           choice.preset === "custom" &&
           html`
             <label class="grow">
-              Selection
+              Filter
               <input
                 class="mono"
                 value=${choice.selection}
@@ -108,7 +108,7 @@ export function Choice({ choice, change, submit, busy, changed }) {
         <datalist id="quiet-times">${["10m", "1h", "8h", "1d", "7d"].map((time) => html`<option value=${time} />`)}</datalist>
         <label class="check">
           <input type="checkbox" checked=${choice.force} onChange=${(event) => set({ force: event.target.checked }, true)} />
-          Also active ones
+          Include active sessions
         </label>
         <button type="submit" class=${changed ? "main" : ""} disabled=${busy || !argumentsOf(choice)}>
           ${changed ? "Plan" : "Plan again"}
@@ -118,8 +118,8 @@ export function Choice({ choice, change, submit, busy, changed }) {
         choice.force &&
         html`
           <p class="note warn">
-            Sessions that work, wait for somebody or cannot be judged are in the plan too. Applied, it ends them in the
-            middle of what they do, whatever has changed since.
+            The plan includes sessions that are working, waiting or unknown. Applying it ends them whatever they are
+            doing by then.
           </p>
         `
       }
@@ -142,7 +142,7 @@ function Project({ value, pick }) {
     <label class="grow">
       Project
       <select value=${value} onChange=${(event) => pick(event.target.value)}>
-        <option value="">${projects.length ? "choose one" : "no session has a project"}</option>
+        <option value="">${projects.length ? "choose a project" : "no session has a project"}</option>
         ${projects.map((project) => html`<option key=${project} value=${project}>${project}</option>`)}
       </select>
     </label>

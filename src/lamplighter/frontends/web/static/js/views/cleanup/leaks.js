@@ -90,7 +90,7 @@ function Planned() {
     <${Plan}
       planning=${planning}
       again=${planning.again}
-      nothing=${html`<${NothingToDo}>What was found is gone already.<//>`}
+      nothing=${html`<${NothingToDo}>What was found is already gone.<//>`}
       after=${html`<button class="main" onClick=${back}>Scan again</button>`}
     />
   `;
@@ -101,15 +101,11 @@ function Found({ found }) {
   const groups = [
     [
       "Certain",
-      "The agent is proven dead, whoever started it is gone, and nobody can speak to it or hear it.",
+      "Its agent is dead, whatever started it is gone, and nothing can communicate with it.",
       left.filter(isCertain),
     ],
-    ["Likely", "It may be meant to go on: look before you end it.", left.filter((leak) => !isCertain(leak))],
-    [
-      "Stale files",
-      "Entries and sockets that dead processes left.",
-      found.leaks.filter((leak) => !leak.processes.length),
-    ],
+    ["Likely", "It may be running on purpose. Check before you end it.", left.filter((leak) => !isCertain(leak))],
+    ["Stale files", "Files and sockets left by dead processes.", found.leaks.filter((leak) => !leak.processes.length)],
   ];
   return html`
     <section class="panel" aria-label="The scan" aria-busy=${looking.value}>
@@ -133,7 +129,7 @@ function Found({ found }) {
           }
         </div>
       </header>
-      ${found.leaks.length === 0 && html`<${Empty} title="Nothing was left behind">${NOTHING}<//>`}
+      ${found.leaks.length === 0 && html`<${Empty} title="No leaks found">${NOTHING}<//>`}
       ${
         planning.error.value &&
         html`<p class="note bad" role="alert">${planning.error.value.message}. ${planning.error.value.hint}</p>`
@@ -147,7 +143,7 @@ function Found({ found }) {
 }
 
 const NOTHING =
-  "No MCP server, tool shell, background job or agent daemon on this machine has lost the agent that started it.";
+  "Every MCP server, tool shell, background job and agent daemon on this machine still has the agent that started it.";
 const isCertain = (leak) => leak.certainty === "certain";
 
 function sentence({ sums }) {

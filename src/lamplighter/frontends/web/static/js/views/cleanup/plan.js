@@ -38,7 +38,7 @@ export function Plan({ planning, again, blocked = "", nothing, after }) {
           <tr>
             <th scope="col" class="tickbox"><${All} planning=${planning} fixed=${applying} /></th>
             <th scope="col">${plan.leaks ? "Leak" : "Session"}</th>
-            <th scope="col">${plan.leaks ? "How sure, and why" : "Verdict"}</th>
+            <th scope="col">${plan.leaks ? "Certainty and reasons" : "Verdict"}</th>
             <th scope="col" class="figure">Processes</th>
             <th scope="col" class="figure">Memory</th>
             <th scope="col" class="figure">${plan.leaks ? "Age" : "Quiet"}</th>
@@ -71,7 +71,7 @@ function Said({ planning }) {
         <progress max=${plan.rows.length} value=${done} aria-label="Rows that are done"></progress>
         ${
           planning.interrupted.value &&
-          html`<small class="muted">The daemon went away. Once it is back it goes on with this plan.</small>`
+          html`<small class="muted">The daemon is unavailable. It continues with this plan once it is back.</small>`
         }
       </div>
     `;
@@ -84,11 +84,11 @@ function Said({ planning }) {
         ${
           rows.length
             ? html`Frees ${bytes(sum(rows, "memory"))}: ${processes(sum(rows, "processes"))} of ${things(plan, rows.length)}`
-            : "Nothing is ticked"
+            : "Nothing selected"
         }
       </h2>
       <small class="muted">
-        ${kept > 0 && `${count(kept, "row")} left alone · `}nothing has ended yet · holds for
+        ${kept > 0 && `${count(kept, "row")} excluded · `}nothing has ended yet · valid for
         ${" "}<${Until} at=${plan.expires_at} over="no longer" />
       </small>
     </div>
@@ -153,7 +153,7 @@ function Stale({ planning, again }) {
   const over = planning.phase.value === "planned" && isPast(planning.plan.value.expires_at);
   if (!error && !over) return null;
   const told =
-    error && !over ? error.message : "This plan has expired: sessions change, and a plan holds for ten minutes.";
+    error && !over ? error.message : "This plan has expired. A plan is valid for ten minutes, as sessions change.";
   return html`
     <div class="note warn expired" role="alert">
       <span>${told} ${error && !over && !isStale(planning) && error.hint}</span>
@@ -195,11 +195,11 @@ function keys(place, apply) {
     return boxes.length > 0;
   };
   return [
-    { keys: ["j", "ArrowDown"], does: "next row of the plan; Space ticks it", act: step(1), always: true },
+    { keys: ["j", "ArrowDown"], does: "next row of the plan; Space selects it", act: step(1), always: true },
     { keys: ["k", "ArrowUp"], does: "row before", act: step(-1), always: true },
     {
       keys: ["a"],
-      does: "apply the plan, after a question",
+      does: "apply the plan (asks first)",
       act: (event) => (isText(event.target) ? false : apply()),
       always: true,
     },

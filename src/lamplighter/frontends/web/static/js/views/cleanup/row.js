@@ -49,7 +49,7 @@ export const Sure = ({ certainty }) =>
   html`<span class=${`verdict ${certainty}`}><i aria-hidden="true"></i>${certainty}</span>`;
 
 function Result({ row, left }) {
-  if (!row) return html`<span class="muted">${left ? "left alone" : "ending…"}</span>`;
+  if (!row) return html`<span class="muted">${left ? "excluded" : "ending…"}</span>`;
   const told = row.outcome === "ended" ? provenBy(row.certificate) : row.why;
   return html`
     <span class=${`outcome ${row.outcome}`}>${row.outcome}</span>${" "}

@@ -6,13 +6,12 @@ import { bytes, count } from "../../format.js";
 import { Ago } from "../../parts/tick.js";
 
 export const Unmanaged = ({ agents, adopted }) => html`
-  <section class="panel" aria-label="Agents that nobody manages">
+  <section class="panel" aria-label="Unmanaged agents">
     <header>
       <div>
-        <h2>${count(agents.length, "agent")} alive, and nobody manages ${agents.length === 1 ? "it" : "them"}</h2>
+        <h2>${count(agents.length, "agent")} running unmanaged</h2>
         <small class="muted">
-          Started without Lamplighter. Nothing is wrong with that; adopted, they are listed, judged and ended as others
-          are.
+          Started without Lamplighter. Adopt them to list, judge and end them like other sessions.
         </small>
       </div>
     </header>

@@ -8,15 +8,15 @@ import { EVERYWHERE, folderOf, projects } from "./projects.js";
 
 const OTHER = "?";
 const MEANS = {
-  note: "Found by a search; not told by itself.",
-  decision: "What was decided and why. Told to the next session.",
+  note: "Found by search; not sent to sessions.",
+  decision: "What was decided and why. Sent to the next session.",
   constraint: "A boundary that must not be crossed. Every session is told, none is ever left out.",
-  warning: "What the next session should be careful about.",
-  preference: "How you like things.",
+  warning: "What the next session should watch out for.",
+  preference: "How you like things done.",
   open_loop: "A question or task that is not done. Told to every session until it is resolved.",
-  checkpoint: "Where the work stands.",
-  next_session_focus: "Where to resume.",
-  relational_delta: "What changed in working together.",
+  checkpoint: "Current state of the work.",
+  next_session_focus: "Where to continue.",
+  relational_delta: "What changed in the collaboration.",
 };
 
 export const addRecord = (props) => openDialog(Add, props);
@@ -56,7 +56,7 @@ function Add({ project, done, close }) {
   const submit = (event) => {
     event.preventDefault();
     act(wish(given), (result) =>
-      result.stored ? `Stored as ${result.records[0].id}${taken(result)}` : "That is in force already, word for word",
+      result.stored ? `Stored as ${result.records[0].id}${taken(result)}` : "An identical record already exists",
     );
   };
   return html`
@@ -64,7 +64,7 @@ function Add({ project, done, close }) {
     <form class="body" id="adding" onSubmit=${submit}>
       <label>
         What is to be known
-        ${" "}<small>In a sentence or two. Secrets of well-known forms are taken out before it is stored.</small>
+        ${" "}<small>One or two sentences. Well-known kinds of secrets are removed before storing.</small>
         <textarea autofocus required rows="4" maxlength="20000" value=${given.content} onInput=${put("content")}></textarea>
       </label>
       <div class="fields">
@@ -85,29 +85,29 @@ function Add({ project, done, close }) {
       </label>`
       }
       <details>
-        <summary>Category, importance, what it rests on</summary>
+        <summary>Category, importance, sources</summary>
         <div class="body">
           <div class="fields">
             <${Choice}
               label="Category"
-              none="that of its type"
+              none="default for its type"
               value=${given.category}
               options=${CATEGORIES}
               onChange=${put("category")}
             />
             <${Choice}
-              label="Importance, of 10"
-              none="that of its type"
+              label="Importance (1–10)"
+              none="default for its type"
               value=${given.importance}
               options=${GRADES}
               onChange=${put("importance")}
             />
           </div>
-          <label>Files <small>One a line. When one changes, the record is marked.</small>
+          <label>Files <small>One per line. The record is marked when one changes.</small>
             <textarea class="mono" value=${given.files} onInput=${put("files")}></textarea>
           </label>
           <label>
-            Commits <small>One a line.</small>
+            Commits <small>One per line.</small>
             <textarea class="mono" value=${given.commits} onInput=${put("commits")}></textarea>
           </label>
         </div>

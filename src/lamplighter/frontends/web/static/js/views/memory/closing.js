@@ -52,8 +52,8 @@ function Resolve({ record, done, close }) {
     <header><h2 id="dialog-title">Resolve this ${typeName(record.type)}</h2></header>
     <form class="body" id="closing" onSubmit=${submit}>
       <${Quoted} record=${record} />
-      <p>It is done: no later session is told of it. It stays in the memory as resolved, and a search for that state finds it.</p>
-      <label>How was it resolved? <small>A sentence, kept with it. May be left out.</small>
+      <p>Later sessions no longer receive it. It stays in the memory as resolved and can be found by that state.</p>
+      <label>How was it resolved? <small>Optional, stored with the record.</small>
         <textarea autofocus maxlength="2000" value=${why} onInput=${(event) => setWhy(event.target.value)}></textarea>
       </label>
       <${Failure} error=${error} />
@@ -79,22 +79,22 @@ function Supersede({ record, done, close }) {
       importance: Number(given.importance),
     };
     const more = { ...(given.type !== record.type && { type: given.type }), folder: folderOf(record.project) };
-    act({ ...args, ...more }, (result) => `${result.records[0].id} holds instead of ${record.id}${taken(result)}`);
+    act({ ...args, ...more }, (result) => `${result.records[0].id} replaces ${record.id}${taken(result)}`);
   };
   return html`
     <header><h2 id="dialog-title">Supersede this ${typeName(record.type)}</h2></header>
     <form class="body" id="closing" onSubmit=${submit}>
       <p>
-        A new record takes its place, in the same project and in your name. The old one stays as superseded and names
-        the new one; nothing is overwritten.
-        ${record.source === "inferred" && " This confirms what was only inferred."}
+        A new record replaces it, in the same project and in your name. The old one stays as superseded and refers to
+        the new one.
+        ${record.source === "inferred" && " This confirms what was inferred."}
       </p>
-      <label>What holds instead
+      <label>Replacement
         <textarea autofocus required rows="6" maxlength="20000" value=${given.content} onInput=${put("content")}></textarea>
       </label>
       <div class="fields">
         <${Choice} label="Type" value=${given.type} options=${TYPES} name=${typeName} onChange=${put("type")} />
-        <${Choice} label="Importance, of 10" value=${given.importance} options=${GRADES} onChange=${put("importance")} />
+        <${Choice} label="Importance (1–10)" value=${given.importance} options=${GRADES} onChange=${put("importance")} />
       </div>
       <${Failure} error=${error} />
     </form>
@@ -119,14 +119,14 @@ function Forget({ record, done, close }) {
     <header><h2 id="dialog-title">Forget this ${typeName(record.type)}</h2></header>
     <form class="body" id="closing" onSubmit=${submit}>
       <${Quoted} record=${record} />
-      <p>No session is told of it and no search finds it. The text stays in the store, under the state forgotten.</p>
-      <label>Why? <small>May be left out.</small>
+      <p>Sessions no longer receive it and searches no longer find it. Its text stays in the store as forgotten.</p>
+      <label>Why? <small>Optional.</small>
         <textarea autofocus maxlength="2000" value=${why} onInput=${(event) => setWhy(event.target.value)}></textarea>
       </label>
       <${Failure} error=${error} />
     </form>
     <footer>
-      <button class="quiet apart" onClick=${() => openDialog(Erase, { record, done })}>Delete it for good…</button>
+      <button class="quiet apart" onClick=${() => openDialog(Erase, { record, done })}>Delete permanently…</button>
       <button onClick=${close}>Cancel</button>
       <button class="main" form="closing" disabled=${busy}>Forget</button>
     </footer>
@@ -141,13 +141,12 @@ function Erase({ record, done, close }) {
     if (typed.trim() === record.id) act({ action: "forget", records: [record.id], hard: true }, erased);
   };
   return html`
-    <header><h2 id="dialog-title">Delete this ${typeName(record.type)} for good</h2></header>
+    <header><h2 id="dialog-title">Delete this ${typeName(record.type)} permanently</h2></header>
     <form class="body" id="closing" onSubmit=${submit}>
       <${Quoted} record=${record} />
       <p class="note bad">
-        Nothing of its text is left: not in the store, its index or its free pages, nor in the packets that sessions
-        started from. It cannot be brought back. Transcripts that agents keep themselves, exports and backups are not
-        touched.
+        Its text is removed from the store, its index and free pages, and from the packets that sessions started
+        from. You cannot undo this. Transcripts kept by agents, exports and backups are not affected.
       </p>
       <label>Type <code>${record.id}</code> to delete it
         <input
@@ -162,19 +161,19 @@ function Erase({ record, done, close }) {
     </form>
     <footer>
       <button onClick=${close}>Cancel</button>
-      <button class="danger" form="closing" disabled=${busy || typed.trim() !== record.id}>Delete for good</button>
+      <button class="danger" form="closing" disabled=${busy || typed.trim() !== record.id}>Delete permanently</button>
     </footer>
   `;
 }
 
 const erased = (result) =>
-  result.pending ? "It is deleted; free pages are written anew when the daemon starts next" : "It is deleted for good";
+  result.pending ? "Deleted. Free pages are rewritten when the daemon next starts" : "Deleted permanently";
 
 /** What was taken out of a text before it was stored. */
 export function taken({ redacted = 0, withheld = 0 }) {
   const parts = [
-    redacted && `${redacted} secret${redacted > 1 ? "s" : ""} taken out`,
-    withheld && `${withheld} private part${withheld > 1 ? "s" : ""} not stored`,
+    redacted && `${redacted} secret${redacted > 1 ? "s" : ""} redacted`,
+    withheld && `${withheld} private part${withheld > 1 ? "s" : ""} withheld`,
   ];
   const said = parts.filter(Boolean).join(", ");
   return said ? ` (${said})` : "";

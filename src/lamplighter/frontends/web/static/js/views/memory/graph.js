@@ -42,7 +42,7 @@ export function Graph({ generations }) {
   const width = columns * (WIDTH + ACROSS) - ACROSS;
   const height = rows * (HEIGHT + DOWN) - DOWN;
   return html`
-    <div class="graph" tabindex="0" role="region" aria-label="The line, generation by generation">
+    <div class="graph" tabindex="0" role="region" aria-label="Lineage, by generation">
       <div class="plane" style=${{ width: `${width}px`, height: `${height}px` }}>
         <svg width=${width} height=${height} aria-hidden="true">
           ${nodes.filter((node) => node.before).map((node) => html`<path key=${node.id} d=${path(node)} />`)}
@@ -65,6 +65,6 @@ const Node = ({ node }) => html`
     <small class="muted">
       ${node.agent} · ${node.started_at ? `${day(node.started_at)} ${clock(node.started_at)}` : "not started"}
     </small>
-    <small class="said">${node.inferred ? "inferred: " : ""}${node.handoff ?? "handed over nothing"}</small>
+    <small class="said">${node.inferred ? "inferred: " : ""}${node.handoff ?? "no hand-off"}</small>
   </a>
 `;

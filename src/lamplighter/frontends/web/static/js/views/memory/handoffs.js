@@ -23,7 +23,7 @@ export function Handoffs({ chosen }) {
     return html`
       <section class="panel">
         <${Empty}
-          title=${`Nothing was handed over in ${nameOf(chosen)} yet`}
+          title=${`No hand-offs in ${nameOf(chosen)} yet`}
           command="lamp end NAME --checkpoint 'the parser reads all but dates'"
         >
           When a session ends, what it knows is kept for the next. Of one that says nothing itself it is inferred:
@@ -32,8 +32,8 @@ export function Handoffs({ chosen }) {
     `;
   }
   return html`
-    ${waiting.handoffs.length > 0 && html`<${List} title="Waiting for a successor" rows=${waiting.handoffs} waits />`}
-    ${others.length > 0 && html`<${List} title=${waiting.handoffs.length ? "All others" : "Hand-offs"} rows=${others} />`}
+    ${waiting.handoffs.length > 0 && html`<${List} title="Needs a successor" rows=${waiting.handoffs} waits />`}
+    ${others.length > 0 && html`<${List} title=${waiting.handoffs.length ? "Other hand-offs" : "Hand-offs"} rows=${others} />`}
   `;
 }
 
@@ -53,9 +53,9 @@ const Row = ({ row }) => html`
       ${
         row.session
           ? html`<a class="name" href=${href(["sessions", row.session, "handoff"])}>${row.name ?? row.session}</a>`
-          : html`<strong>in no session</strong>`
+          : html`<strong>no session</strong>`
       }
-      ${row.waiting && html`<span class="verdict waiting"><i aria-hidden="true"></i>waits for a successor</span>`}
+      ${row.waiting && html`<span class="verdict waiting"><i aria-hidden="true"></i>needs a successor</span>`}
       ${row.source === "inferred" && html`<span class="chip">inferred</span>`}
       ${row.succession_policy && !row.waiting && html`<span class="chip">${row.succession_policy.replaceAll("_", " ")}</span>`}
     </div>
@@ -65,7 +65,7 @@ const Row = ({ row }) => html`
   <ul class="row from muted">
     ${row.project && html`<li>${nameOf(row.project)}</li>`}
     <li>${sourceName(row.source)}</li>
-    ${row.successor && html`<li>gone on by <a href=${href(["sessions", row.successor])}>${row.successor}</a></li>`}
+    ${row.successor && html`<li>continued by <a href=${href(["sessions", row.successor])}>${row.successor}</a></li>`}
     ${row.session && html`<li><a href=${href(["memory", "lineage", row.session])}>lineage</a></li>`}
     ${row.session && html`<li><a href=${href(["memory", "packet"], { session: row.session })}>packet</a></li>`}
   </ul>

@@ -32,7 +32,7 @@ export function Lineage({ chosen, rest, query }) {
       ${
         !error &&
         result?.cut &&
-        html`<p class="note cut">The line is longer. Ask for its first or last here to see more of it.</p>`
+        html`<p class="note cut">The lineage continues. Enter its first or last session to see more.</p>`
       }
       ${!error && result?.generations.length === 1 && html`<${Alone} session=${session} />`}
     </section>
@@ -51,7 +51,7 @@ function Which({ session, sessions, query }) {
   return html`
     <form class="row which" onSubmit=${submit}>
       <input
-        aria-label="Session whose line is drawn: name or id"
+        aria-label="Session, by name or id"
         list="of-hand-offs"
         placeholder="a session's name or id"
         maxlength="200"
@@ -61,7 +61,7 @@ function Which({ session, sessions, query }) {
       <datalist id="of-hand-offs">
         ${sessions.map((one) => html`<option key=${one.session} value=${one.session}>${one.name}</option>`)}
       </datalist>
-      <button>Draw</button>
+      <button>Show</button>
     </form>
   `;
 }
@@ -69,13 +69,13 @@ function Which({ session, sessions, query }) {
 const Alone = ({ session }) => html`
   <p class="muted alone">
     Nobody has gone on from it yet.
-    ${" "}<a href=${href(["memory", "packet"], { session })}>What a successor would be told</a>, or in a terminal:
+    ${" "}<a href=${href(["memory", "packet"], { session })}>What a successor would receive</a>, or from a terminal:
     <code>lamp start --from ${session} -- claude</code>
   </p>
 `;
 
 const NoLine = () => html`
-  <${Empty} title="No line yet" command="lamp start --from NAME -- claude">
+  <${Empty} title="No lineage yet" command="lamp start --from NAME -- claude">
     A line begins when a session goes on from one that ended, with its packet:
   <//>
 `;

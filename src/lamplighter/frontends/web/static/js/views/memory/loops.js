@@ -56,7 +56,7 @@ export function Loops({ chosen, query, changed }) {
           `,
         )}
       </ol>
-      ${result.total > MOST && html`<p class="note">Only the newest ${MOST} are here.</p>`}
+      ${result.total > MOST && html`<p class="note">Only the newest ${MOST} are shown.</p>`}
       <${Pages} total=${sorted.length} page=${page} put=${put} size=${PAGE} />
     </section>
   `;
@@ -77,7 +77,7 @@ function Carried({ times }) {
 }
 
 const NoLoops = ({ chosen }) => html`
-  <${Empty} title="No loop is open" command="lamp end --open-loop 'who owns the fixtures?'">
+  <${Empty} title="No open loops" command="lamp end --open-loop 'who owns the fixtures?'">
     Nothing of ${nameOf(chosen)} is left undone, as far as anybody said. A session leaves one when it ends or hands off:
   <//>
 `;

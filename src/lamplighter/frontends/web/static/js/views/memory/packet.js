@@ -28,10 +28,10 @@ export function Packet({ chosen, query }) {
   const prompt = query.prompt?.trim();
   const args = about && { ...about, budget, preview: true, ...(prompt && { prompt }) };
   const { result, error, busy } = useAnswer("load_handoff", args, { pause: DRAG_MS });
-  if (!about) return html`<p class="note">A packet is about a project, and there is none yet.</p>`;
+  if (!about) return html`<p class="note">There is no project yet, so there is no packet.</p>`;
   return html`
     <section class="panel">
-      <header><h2>What the next session would be told</h2><span class="chip">preview: nothing is delivered</span></header>
+      <header><h2>What the next session would receive</h2><span class="chip">preview, not delivered</span></header>
       <div class="body stack">
         <${Asked} query=${query} budget=${budget} put=${put} about=${about} />
         ${error && error.code === "BUDGET_TOO_SMALL" && html`<${TooSmall} error=${error} put=${put} />`}
@@ -60,7 +60,7 @@ function Asked({ query, budget, put, about }) {
       <label>Budget, characters
         <input
           type="range"
-          aria-label="Budget, by a slider"
+          aria-label="Budget slider"
           min=${LEAST}
           max=${MOST}
           step="100"
@@ -71,16 +71,16 @@ function Asked({ query, budget, put, about }) {
       <label><span class="sr">Budget, characters</span>
         <input class="number" type="number" min="1" max=${LARGEST} step="100" value=${budget} onChange=${change} />
       </label>
-      <label>After which session
+      <label>After session
         <input
           value=${query.session ?? ""}
-          placeholder="the last of the project"
+          placeholder="the project's last session"
           maxlength="200"
           onChange=${(event) => put({ session: event.target.value })}
         />
       </label>
-      <label>For which first prompt
-        <input value=${query.prompt ?? ""} placeholder="none: only what is told to everybody" maxlength="2000"
+      <label>First prompt
+        <input value=${query.prompt ?? ""} placeholder="none: only what every session receives" maxlength="2000"
           onChange=${(event) => put({ prompt: event.target.value })} />
       </label>
     </div>
@@ -88,8 +88,8 @@ function Asked({ query, budget, put, about }) {
       about.project &&
       html`
         <p class="muted">
-          Of <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; another is
-          chosen among the projects.
+          For <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; choose another in
+          the list of projects.
         </p>
       `
     }
@@ -127,10 +127,10 @@ function Measure({ packet }) {
           <strong class="number">${packet.bytes.toLocaleString("en")}</strong> of ${packet.budget.toLocaleString("en")}
           ${" "}bytes (${Math.round(part * 100)}%)
         </li>
-        <li><strong class="number">${packet.included.length + packet.fitting.length}</strong> records in it</li>
+        <li><strong class="number">${packet.included.length + packet.fitting.length}</strong> records included</li>
         <li class=${cut ? "cut" : ""}><strong class="number">${cut}</strong> left out</li>
         <li class=${shortened ? "cut" : ""}><strong class="number">${shortened}</strong> shortened</li>
-        <li>the least that would do: <strong class="number">${packet.needed.toLocaleString("en")}</strong></li>
+        <li>minimum: <strong class="number">${packet.needed.toLocaleString("en")}</strong></li>
       </ul>
     </div>
   `;
@@ -141,8 +141,8 @@ const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0)
 function Text({ packet }) {
   const copy = () =>
     navigator.clipboard.writeText(packet.text).then(
-      () => say("The packet is copied"),
-      () => say("The browser did not let us copy it", "bad"),
+      () => say("Packet copied"),
+      () => say("The browser blocked copying", "bad"),
     );
   return html`
     <section class="panel text">
@@ -159,23 +159,23 @@ function Parts({ packet }) {
   );
   return html`
     <section class="panel parts">
-      <header><h2>What is in it</h2></header>
+      <header><h2>Contents</h2></header>
       <div class="body stack">
         <dl class="facts">
           <div>
-            <dt>Before</dt>
+            <dt>Predecessor</dt>
             <dd>
               ${
                 before
                   ? html`
                     <a href=${href(["sessions", before.id])}>${before.name}</a>, ${before.close}, ${ago(before.at)}
-                    ${before.inferred ? " (it said nothing itself)" : ""}
+                    ${before.inferred ? " (inferred)" : ""}
                   `
-                  : "nobody handed over anything"
+                  : "no hand-off"
               }
             </dd>
           </div>
-          <div><dt>Succession</dt><dd>${before?.succession_policy?.replaceAll("_", " ") ?? "not said"}</dd></div>
+          <div><dt>Succession</dt><dd>${before?.succession_policy?.replaceAll("_", " ") ?? "not set"}</dd></div>
           <div>
             <dt>Records</dt>
             <dd>
@@ -184,8 +184,8 @@ function Parts({ packet }) {
             </dd>
           </div>
         </dl>
-        <h3>What is cut</h3>
-        ${names.length === 0 && html`<p class="note good">Nothing: all of it fits.</p>`}
+        <h3>Left out</h3>
+        ${names.length === 0 && html`<p class="note good">Nothing. Everything fits.</p>`}
         ${
           names.length > 0 &&
           html`

@@ -26,7 +26,7 @@ export function place(chosen) {
 
 export const nameOf = (chosen) => {
   if (!chosen) return "all projects";
-  if (chosen === EVERYWHERE) return "every project";
+  if (chosen === EVERYWHERE) return "all projects";
   return projects.value?.find((one) => one.id === chosen)?.name ?? chosen;
 };
 
@@ -41,7 +41,7 @@ const rows = () => {
     { id: "", name: "All projects", records: sum("records"), loops: found.reduce((all, one) => all + loops(one), 0) },
     ...found.map((one) => ({
       id: one.id ?? EVERYWHERE,
-      name: one.id ? one.name : "Holds everywhere",
+      name: one.id ? one.name : "Applies everywhere",
       where: one.id && one.id !== one.name ? folderOf(one.id) : "",
       records: one.records,
       loops: loops(one),

@@ -10,7 +10,7 @@ import { pieces } from "./hits.js";
 
 const LONG = 420;
 const SOURCES = {
-  end_session: "handed over",
+  end_session: "from a hand-off",
   agent: "by an agent",
   inferred: "inferred",
   operator: "by the operator",
@@ -26,7 +26,7 @@ export function RecordCard({ record, query = "", withProject, done, children }) 
       <div class="row about">
         <${TypeChip} type=${record.type} />
         ${record.state !== "active" && html`<span class="chip state">${record.state}</span>`}
-        ${record.source === "inferred" && html`<span class="chip state">inferred, not confirmed</span>`}
+        ${record.source === "inferred" && html`<span class="chip state">inferred, unconfirmed</span>`}
         ${children}
         <span class="id mono muted">${record.id}</span>
       </div>
@@ -52,7 +52,7 @@ function Content({ text, query }) {
       html`
         <div>
           <button class="link" aria-expanded=${whole} onClick=${() => show(!whole)}>
-            ${whole ? "Show less" : "Show all of it"}
+            ${whole ? "Show less" : "Show more"}
           </button>
         </div>
       `
@@ -66,7 +66,7 @@ function Rests({ record }) {
   const changed = (name) => record.stale.some((words) => words.includes(name));
   const others = record.stale.filter((words) => !cited.some((name) => words.includes(name)));
   return html`
-    <ul class="row rests" aria-label="Rests on">
+    <ul class="row rests" aria-label="Sources">
       ${cited.map(
         (name) => html`
           <li
@@ -85,19 +85,19 @@ function Rests({ record }) {
 
 const Closed = ({ record }) => html`
   <p class="muted closed">
-    ${record.state} by ${record.closed_by ?? "nobody known"}${record.closed_at && html`, <${Ago} at=${record.closed_at} />`}
-    ${record.superseded_by && html`; <span class="mono">${record.superseded_by}</span> holds instead`}
+    ${record.state} by ${record.closed_by ?? "unknown"}${record.closed_at && html`, <${Ago} at=${record.closed_at} />`}
+    ${record.superseded_by && html`; <span class="mono">${record.superseded_by}</span> replaces it`}
     ${record.closed_why && html`: ${record.closed_why}`}
   </p>
 `;
 
 const From = ({ record, withProject }) => html`
   <ul class="row from muted">
-    ${withProject && html`<li>${record.project_name ?? "every project"}</li>`}
+    ${withProject && html`<li>${record.project_name ?? "all projects"}</li>`}
     <li title=${`stored by ${record.by}`}>${sourceName(record.source)}</li>
     ${record.session && html`<li><a href=${href(["sessions", record.session])}>session ${record.session}</a></li>`}
     <li>${record.category}</li>
-    <li title="importance, of 10">importance ${record.importance}</li>
+    <li title="importance, 1 to 10">importance ${record.importance}</li>
     <li>${record.type === "open_loop" ? `since ${day(record.created_at)}, ` : ""}<${Ago} at=${record.created_at} /></li>
   </ul>
 `;

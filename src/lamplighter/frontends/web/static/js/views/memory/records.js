@@ -123,7 +123,7 @@ function Filters({ query, chosen, put }) {
       <${Choice}
         hidden
         label="Source"
-        none=${query.q ? "Every source" : "Said by somebody"}
+        none=${query.q ? "Every source" : "All but inferred"}
         value=${query.source ?? ""}
         options=${SOURCES}
         name=${sourceName}
@@ -139,14 +139,14 @@ const NoRecords = ({ query, chosen, put }) =>
   filtered(query)
     ? html`
       <div class="empty">
-        <h3>Nothing of ${nameOf(chosen)} fits</h3>
-        <p>Other words, or fewer filters, may find it. Forgotten records are in no search.</p>
+        <h3>No matching records in ${nameOf(chosen)}</h3>
+        <p>Try other words or fewer filters. Searches do not include forgotten records.</p>
         <button onClick=${() => put({ q: "", type: "", category: "", source: "", state: "" })}>Clear search and filters</button>
       </div>
     `
     : html`
       <${Empty}
-        title=${`Nothing is kept for ${nameOf(chosen)} yet`}
+        title=${`No records for ${nameOf(chosen)} yet`}
         command="lamp remember 'the tests need a clock of their own'"
       >
         A session that ends and hands over leaves records here, and so do agents that store what they learn. By hand,
@@ -156,7 +156,7 @@ const NoRecords = ({ query, chosen, put }) =>
 
 const FoundSessions = ({ sessions, query }) => html`
   <section class="panel found-sessions" aria-label="Sessions found">
-    <header><h2>Sessions that fit</h2><small class="muted">by their final summaries</small></header>
+    <header><h2>Matching sessions</h2><small class="muted">by their final summaries</small></header>
     <ol>
       ${sessions.map(
         (one) => html`

@@ -68,7 +68,7 @@ export function Composer({ session, focused = false, onSent = () => {} }) {
           autofocus=${focused}
           value=${text}
           aria-label=${`Text for ${session.name}`}
-          placeholder=${speaks ? "Say something" : "Type a line for the session"}
+          placeholder=${speaks ? "Write a message" : "Send a line to the session"}
           onInput=${(event) => setText(event.target.value)}
           onKeyDown=${press}
         ></textarea>

@@ -71,8 +71,8 @@ export function Conversation({ session }) {
   return html`
     <section class="panel talk" aria-label="Conversation">
       <div class="messages" ref=${place} onScroll=${scrolled} tabindex="0" role="log" aria-label="Messages">
-        ${!size && html`<${Empty} title="Nothing was said yet">Messages come here as they are said.<//>`}
-        ${!found.whole && html`<button class="quiet" onClick=${found.showAll}>Show it from the beginning</button>`}
+        ${!size && html`<${Empty} title="No messages yet">Messages appear here as they arrive.<//>`}
+        ${!found.whole && html`<button class="quiet" onClick=${found.showAll}>Show all messages</button>`}
         ${
           found.text !== null
             ? html`<pre class="text">${found.text}</pre>`

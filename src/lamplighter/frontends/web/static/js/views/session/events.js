@@ -62,7 +62,7 @@ export function Events({ session }) {
   if (!events) return html`<${Waiting} />`;
   if (!events.length)
     return html`
-      <section class="panel"><${Empty} title="Nothing yet">What happens to the session is written down here.<//></section>
+      <section class="panel"><${Empty} title="No events yet">Events of this session appear here.<//></section>
     `;
   return html`
     <section class="panel" aria-label="Events">
@@ -82,7 +82,7 @@ export function Events({ session }) {
         older &&
         html`
           <p class="body muted">
-            What happened before that is in a terminal: <code>lamp events ${session.id} --limit 100000</code>
+            For earlier events, run <code>lamp events ${session.id} --limit 100000</code>
           </p>
         `
       }

@@ -8,9 +8,9 @@ import { href } from "../../route.js";
 import { Sparks } from "./spark.js";
 
 export const PROOF = {
-  kernel: "kernel: its cgroup is empty and no child is left",
-  tree: "tree: no child is left",
-  best_effort: "best effort: all that could be found",
+  kernel: "kernel: an end is verified by its empty cgroup",
+  tree: "tree: an end is verified by its process tree",
+  best_effort: "best effort: every process that can be found",
 };
 
 const Fact = ({ name, children }) =>
@@ -42,14 +42,14 @@ export function Facts({ session }) {
 
 /** What is out of the ordinary. */
 const Notes = ({ session }) => html`
-  ${session.warnings.map((reason) => html`<p class="note bad" key=${reason}>${reason}: it is about to be ended</p>`)}
-  ${session.protected && html`<p class="note">Protected: no cleanup and no agent may end it, only you by name.</p>`}
-  ${session.holder_lost && html`<p class="note warn">Its first holder was lost, so an end of it is best effort.</p>`}
+  ${session.warnings.map((reason) => html`<p class="note bad" key=${reason}>${reason}: about to be ended</p>`)}
+  ${session.protected && html`<p class="note">Protected: only you can end it, by name.</p>`}
+  ${session.holder_lost && html`<p class="note warn">Its original holder process was lost, so ending it is only best effort.</p>`}
   ${
     session.intent &&
     !session.ending &&
     html`
-      <p class="note warn">Being ended, as ${session.intent.by} wished${session.intent.reason && `: ${session.intent.reason}`}</p>
+      <p class="note warn">Being ended by ${session.intent.by}${session.intent.reason && `: ${session.intent.reason}`}</p>
     `
   }
 `;
@@ -104,7 +104,7 @@ const Place = ({ session }) => html`
 const Use = ({ session, alive }) => html`
   ${alive && html`<${Fact} name="Processes">${session.processes}<//>`}
   <${Fact} name="CPU used">${duration(session.cpu || session.ending?.summary?.cpu)}<//>
-  ${!alive && session.ending?.summary?.memory && html`<${Fact} name="Memory">${bytes(session.ending.summary.memory)} at most<//>`}
+  ${!alive && session.ending?.summary?.memory && html`<${Fact} name="Memory">${bytes(session.ending.summary.memory)} peak<//>`}
   <${Fact} name="Output">${bytes(session.output)}<//>
   ${
     session.tokens &&
@@ -113,7 +113,7 @@ const Use = ({ session, alive }) => html`
       .join(" · ")}<//>`
   }
   ${alive && html`<${Fact} name="Limits">${limits(session.limits)}<//>`}
-  ${alive && html`<${Fact} name="A kill proves">${PROOF[session.guarantee] ?? session.guarantee}<//>`}
+  ${alive && html`<${Fact} name="Guarantee">${PROOF[session.guarantee] ?? session.guarantee}<//>`}
 `;
 
 const Family = ({ session }) => html`
@@ -126,7 +126,7 @@ const Family = ({ session }) => html`
       <//>
     `
   }
-  ${session.predecessor && html`<${Fact} name="Went on from"><${SessionLink} id=${session.predecessor} /><//>`}
+  ${session.predecessor && html`<${Fact} name="Continues"><${SessionLink} id=${session.predecessor} /><//>`}
   ${session.successor && html`<${Fact} name="Continued by"><${SessionLink} id=${session.successor} /><//>`}
   <${Fact} name="Log"><code class="muted">${session.folder}</code><//>
 `;

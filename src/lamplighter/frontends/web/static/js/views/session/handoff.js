@@ -32,8 +32,8 @@ export function Handoff({ session }) {
   if (!handoff) {
     return html`
       <section class="panel">
-        <${Empty} title="No hand-off yet" command=${`lamp handoff --save ${session.id} --checkpoint "…"`}>
-          What the next session should know. When it ends without one, it is inferred from what can be seen.
+        <${Empty} title="No hand-off" command=${`lamp handoff --save ${session.id} --checkpoint "…"`}>
+          A hand-off tells the next session what it needs to know. If this session ends without one, Lamplighter infers it.
         <//>
       </section>
     `;
@@ -52,7 +52,7 @@ export function Handoff({ session }) {
         ${
           inferred &&
           html`
-            <p class="note warn">Nobody wrote one: it is inferred from ${handoff.basis.join(", ") || "what could be seen"}.</p>
+            <p class="note warn">Inferred from ${handoff.basis.join(", ") || "what could be observed"}; nobody wrote it.</p>
           `
         }
         ${handoff.summary && html`<p>${handoff.summary}</p>`}
@@ -74,7 +74,7 @@ function Fields({ handoff }) {
     ["Succession", handoff.succession_policy?.replaceAll("_", " ")],
     ["Transcript", handoff.transcript_path && html`<code>${handoff.transcript_path}</code>`],
     ["Loops", loops(handoff)],
-    ["Taken out", handoff.redacted > 0 && count(handoff.redacted, "secret")],
+    ["Redacted", handoff.redacted > 0 && count(handoff.redacted, "secret")],
     ["Withheld", handoff.withheld > 0 && count(handoff.withheld, "private passage")],
   ].filter(([, value]) => value);
   return (
@@ -106,5 +106,5 @@ const Records = ({ records, missing }) => html`
       `,
     )}
   </ul>
-  ${missing > 0 && html`<p class="muted">${count(missing, "record")} of it cannot be shown here; Memory has what is kept.</p>`}
+  ${missing > 0 && html`<p class="muted">${count(missing, "record")} cannot be shown here. See Memory.</p>`}
 `;

@@ -25,13 +25,13 @@ export function Lineage({ session }) {
       <header>
         <h2 id="lineage-title">Lineage</h2>
         <span class="muted">
-          ${generations.length === 1 ? "nobody before it, nobody after it" : `${generations.length} generations`}
+          ${generations.length === 1 ? "no predecessor, no successor" : `${generations.length} generations`}
         </span>
       </header>
       <ol class="lineage">
         ${generations.map((one) => html`<${Generation} key=${one.id} one=${one} />`)}
       </ol>
-      ${cut && html`<p class="body muted">The line is longer: look at its first or last here to see more of it.</p>`}
+      ${cut && html`<p class="body muted">The lineage continues. Open its first or last session to see more.</p>`}
     </section>
   `;
 }
@@ -52,7 +52,7 @@ const Generation = ({ one }) => html`
         <span class="muted">${one.agent} · ${when(one.started_at)}${one.how && ` · ${one.how}`}</span>
       </div>
       ${one.handoff && html`<p>${one.inferred && html`<span class="chip">inferred</span> `}${one.handoff}</p>`}
-      ${one.succession_policy === "successor_required" && html`<p class="muted">It asks for a successor.</p>`}
+      ${one.succession_policy === "successor_required" && html`<p class="muted">Needs a successor.</p>`}
     </div>
   </li>
 `;

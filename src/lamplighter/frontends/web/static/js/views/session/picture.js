@@ -16,10 +16,10 @@ export function Picture({ session, why }) {
     <section class="panel terminal" aria-label="Terminal">
       <header>
         <div class="said" role="status">
-          <span class="phase live"><i aria-hidden="true"></i>Its terminal is tmux's: a picture of it, every second or two</span>
+          <span class="phase live"><i aria-hidden="true"></i>tmux session, refreshed every two seconds</span>
         </div>
       </header>
-      ${why && html`<p class="attach">To be at it: <code>${why.hint.replace(/ to be at it$/, "")}</code></p>`}
+      ${why && html`<p class="attach">To attach, run <code>${why.hint.replace(/ to be at it$/, "")}</code></p>`}
       ${problem && html`<${Problem} error=${problem} />`}
       <div class="screen" data-phase="live" hidden=${Boolean(problem)}><div class="room" ref=${place}></div></div>
       ${session.state === "running" && html`<${Composer} session=${session} />`}

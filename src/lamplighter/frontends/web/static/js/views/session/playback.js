@@ -36,7 +36,7 @@ export function Playback({ session, isLog = false }) {
         ${finding && screen && html`<${Find} screen=${screen} close=${() => setFinding(false)} />`}
       </header>
       ${!player && html`<${Waiting} />`}
-      ${empty && html`<${Empty} title="It printed nothing">There is nothing to play.<//>`}
+      ${empty && html`<${Empty} title="No output">This session printed nothing.<//>`}
       <div class="screen" hidden=${empty} data-phase=${player ? "recorded" : "loading"}>
         <div class="room" ref=${place}></div>
       </div>
@@ -47,8 +47,8 @@ export function Playback({ session, isLog = false }) {
 
 const howMuch = (recording) =>
   recording && recording.played < recording.printed
-    ? `The last ${bytes(recording.played)} of ${bytes(recording.printed)} that it printed`
-    : "As it was";
+    ? `Last ${bytes(recording.played)} of ${bytes(recording.printed)} of output`
+    : "Complete recording";
 
 /** Until the function that comes back is called. */
 function prepare(session, place, isLog, setShown) {
@@ -92,7 +92,7 @@ function Controls({ player }) {
         max=${length}
         step=${Math.max(0.01, length / 500)}
         value=${position}
-        aria-label="Where in the recording"
+        aria-label="Position in the recording"
         aria-valuetext=${`${clockWords(position)} of ${clockWords(length)}`}
         onInput=${seek}
       />

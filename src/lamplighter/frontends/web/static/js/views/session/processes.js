@@ -55,8 +55,8 @@ export function Processes({ session }) {
   if (!session.tree.length) {
     const why =
       session.driver === "logical"
-        ? "It is what an agent tells of itself, alive by a lease."
-        : "None of its processes is to be seen now.";
+        ? "An agent reports this session itself and renews its lease."
+        : "No process of this session is visible right now.";
     return html`<section class="panel"><${Empty} title="No processes">${why}<//></section>`;
   }
   return html`

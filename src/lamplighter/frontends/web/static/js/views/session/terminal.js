@@ -96,7 +96,7 @@ function press(event, screen, link) {
 const copy = (text) =>
   navigator.clipboard?.writeText(text).then(
     () => say("Copied"),
-    () => say("The browser does not let us copy", "bad", "use its own menu"),
+    () => say("The browser blocked copying", "bad", "use the browser's menu"),
   );
 
 function giveBack(screen, link) {
@@ -141,7 +141,7 @@ function Bar({ shown, session, isLog }) {
         ${
           held &&
           html`
-            <button class="main" onClick=${() => giveBack(shown.screen, shown.link)}>Give it back <kbd>Ctrl \\</kbd></button>
+            <button class="main" onClick=${() => giveBack(shown.screen, shown.link)}>Release <kbd>Ctrl \\</kbd></button>
           `
         }
       </div>
@@ -167,7 +167,7 @@ function Said({ shown, session, isLog }) {
     <div class="row said" role="status">
       <span class=${`phase ${phase} ${held ? "typing" : ""}`}><i aria-hidden="true"></i>${words[phase]}</span>
       ${session.attached > 0 && !held && html`<span class="chip">${count(session.attached, "person", "people")} attached</span>`}
-      ${skipped > 0 && html`<span class="muted">skipped ${bytes(skipped)}: too fast to draw</span>`}
+      ${skipped > 0 && html`<span class="muted">skipped ${bytes(skipped)} of fast output</span>`}
     </div>
   `;
 }

@@ -19,13 +19,9 @@ export function endMarked() {
     .filter((row) => row.state !== "ended")
     .map((row) => row.id)
     .join("+");
-  if (!selection) return say("none of those is alive", "bad", "mark sessions that run");
+  if (!selection) return say("None of the selected sessions is running", "bad", "select running sessions");
   if (selection.length > LONGEST) {
-    return say(
-      "these are too many to name one by one",
-      "bad",
-      "choose them by a selection in Cleanup, such as idle,kind:cron",
-    );
+    return say("Too many sessions selected", "bad", "use a filter in Cleanup instead, such as idle,kind:cron");
   }
   go(["cleanup"], { selection });
 }
@@ -36,8 +32,8 @@ export function Bar() {
   const memory = rows.reduce((sum, row) => sum + row.memory, 0);
   const one = rows.length === 1 && rows[0].state !== "ended" ? rows[0] : null;
   return html`
-    <div class="panel marked-bar" role="region" aria-label="Marked sessions">
-      <span><strong>${one ? one.name : count(rows.length, "session")}</strong> marked · ${bytes(memory)}</span>
+    <div class="panel marked-bar" role="region" aria-label="Selected sessions">
+      <span><strong>${one ? one.name : count(rows.length, "session")}</strong> selected · ${bytes(memory)}</span>
       <span class="row">
         <button class="quiet" onClick=${clearMarks}>Clear</button>
         ${
@@ -49,7 +45,7 @@ export function Bar() {
             <button class="danger soft" onClick=${() => killSession(one)}>Kill…</button>
           `
         }
-        ${!one && html`<button class="main" onClick=${endMarked}>End these…</button>`}
+        ${!one && html`<button class="main" onClick=${endMarked}>End selected…</button>`}
       </span>
     </div>
   `;

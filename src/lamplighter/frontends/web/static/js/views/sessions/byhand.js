@@ -9,7 +9,7 @@ export const ByHand = () =>
   byHand.value.length > 0 &&
   html`
     <section class="panel by-hand" aria-labelledby="by-hand">
-      <header><h2 id="by-hand">In tmux, made by hand</h2><span class="muted">not watched until adopted</span></header>
+      <header><h2 id="by-hand">Other tmux sessions</h2><span class="muted">not managed until adopted</span></header>
       <ul>
         ${byHand.value.map(
           (made) => html`

@@ -20,7 +20,7 @@ function move(index) {
 /** With the session that the cursor is at; an ended one has nothing left to be done to. */
 const withCursor = (act) => () => {
   if (!cursor.value) return;
-  if (cursor.value.state === "ended") say(`${cursor.value.name} has ended`, "bad", "Enter shows how");
+  if (cursor.value.state === "ended") say(`${cursor.value.name} has ended`, "bad", "press Enter for details");
   else act(cursor.value);
 };
 
@@ -57,18 +57,22 @@ export const bindings = [
   { keys: ["PageUp"], act: () => move(at.value - page()) },
   { keys: ["Enter"], does: "open it", act: () => (cursor.value ? go(["sessions", cursor.value.id]) : false) },
   { keys: ["/"], does: "search", act: () => document.getElementById("search")?.select() },
-  { keys: ["Escape"], does: "leave the search, clear marks", act: leave },
-  { keys: ["x", " "], does: "mark it", act: toggle },
+  { keys: ["Escape"], does: "clear the search or the selection", act: leave },
+  { keys: ["x", " "], does: "select it", act: toggle },
   {
     keys: ["e"],
-    does: "end it, or those that are marked",
+    does: "end it, or all selected",
     act: () => (marked.value.length ? endMarked() : withCursor(endSession)()),
   },
   { keys: ["K"], does: "kill it", act: withCursor(killSession) },
-  { keys: ["p"], does: "protect it, or not any more", act: withCursor(protectSession) },
-  { keys: ["s"], does: "send it a text", act: withCursor(sendTo) },
+  { keys: ["p"], does: "protect or unprotect it", act: withCursor(protectSession) },
+  { keys: ["s"], does: "send text to it", act: withCursor(sendTo) },
   { keys: ["n"], does: "start a session", act: () => startSession() },
-  { keys: ["t"], does: "table or tree", act: () => ask({ view: asked.value.view === "tree" ? "table" : "tree" }) },
-  { keys: ["ArrowLeft"], does: "in the tree: hide what it started", act: () => foldHere(true) },
-  { keys: ["ArrowRight"], does: "in the tree: show what it started", act: () => foldHere(false) },
+  {
+    keys: ["t"],
+    does: "switch between table and tree",
+    act: () => ask({ view: asked.value.view === "tree" ? "table" : "tree" }),
+  },
+  { keys: ["ArrowLeft"], does: "in the tree: collapse", act: () => foldHere(true) },
+  { keys: ["ArrowRight"], does: "in the tree: expand", act: () => foldHere(false) },
 ];

@@ -16,7 +16,7 @@ function Bars({ id }) {
   beat.value; // drawn again with each
   const { bars, speed } = pulseOf(id);
   const most = Math.max(...bars, 1);
-  const words = speed > 0 ? `${bytes(speed)} of output a second` : "no output now";
+  const words = speed > 0 ? `${bytes(speed)} of output per second` : "no output";
   const height = (value) => (value ? 3 + (11 * Math.log1p(value)) / Math.log1p(most) : 1);
   return html`
     <svg
@@ -63,8 +63,8 @@ function Name({ row }) {
   return html`
     <span class="first">
       <a href=${href(["sessions", row.id])} tabindex="-1" title=${row.name}>${row.name}</a>
-      ${row.protected && html`<span class="tag" title="protected: no cleanup and no agent may end it">protected</span>`}
-      ${row.attached > 0 && html`<span class="tag warm" title="people at its terminal">${row.attached} attached</span>`}
+      ${row.protected && html`<span class="tag" title="Protected: only you can end it">protected</span>`}
+      ${row.attached > 0 && html`<span class="tag warm" title="people attached to its terminal">${row.attached} attached</span>`}
     </span>
   `;
 }
@@ -116,7 +116,7 @@ export class Row extends Component {
           <input
             type="checkbox"
             tabindex="-1"
-            aria-label=${`Mark ${row.name}`}
+            aria-label=${`Select ${row.name}`}
             checked=${mark}
             onChange=${() => onMark(row.id)}
           />

@@ -42,10 +42,10 @@ export function Search() {
           type="text"
           autocomplete="off"
           spellcheck=${false}
-          aria-label="Search, or a selection as lamp ls takes it"
+          aria-label="Search, or filter as in lamp ls"
           aria-invalid=${wrong ? "true" : null}
           aria-describedby=${wrong ? "search-problem" : null}
-          placeholder="Search, or a selection: idle,kind:cron"
+          placeholder="Search, or filter: idle,kind:cron"
           value=${text}
           onInput=${(event) => take(event.target.value)}
           onKeyDown=${leave}
@@ -58,19 +58,19 @@ export function Search() {
       </div>
       <label class="check">
         <input type="checkbox" checked=${asked.value.all} onChange=${(event) => ask({ all: event.target.checked ? "1" : "" })} />
-        Ended too
+        Show ended
       </label>
     </search>
     ${
       wrong &&
       html`
         <p class="note bad" id="search-problem" role="alert">
-          <strong>${wrong.message}</strong><br />${wrong.hint}<br />The list is as it was before.
+          <strong>${wrong.message}</strong><br />${wrong.hint}<br />The list below is unchanged.
         </p>
       `
     }
     <${Chips} />
-    ${leftOut.value > 0 && html`<p class="note">${grouped(leftOut.value)} older ones are not listed; a selection finds them.</p>`}
+    ${leftOut.value > 0 && html`<p class="note">${grouped(leftOut.value)} older sessions are not listed. Use a filter to find them.</p>`}
   `;
 }
 

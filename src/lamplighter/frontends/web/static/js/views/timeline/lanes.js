@@ -32,7 +32,7 @@ export function Lanes({ lanes, span }) {
   return html`
     <section
       class="panel lanes"
-      aria-label="Sessions over the time"
+      aria-label="Sessions over time"
       ref=${place}
       onMouseOver=${point}
       onMouseLeave=${() => setTip(null)}

@@ -23,12 +23,12 @@ export function Sums({ spans, span }) {
           <dd>${spans.length.toLocaleString("en")}</dd>
           <dd class="more">${count(ways.get("running")?.length ?? 0, "alive", "alive")}</dd>
         </div>
-        <div><dt>Time in all</dt><dd>${duration(time)}</dd><dd class="more">in this stretch</dd></div>
+        <div><dt>Total time</dt><dd>${duration(time)}</dd><dd class="more">in this period</dd></div>
         <div><dt>CPU</dt><dd>${duration(cpu)}</dd><dd class="more">of these sessions</dd></div>
         <div>
           <dt>Tokens</dt>
           <dd>${all ? short(all) : "–"}</dd>
-          <dd class="more" title=${kinds}>${all ? kinds : "none known"}</dd>
+          <dd class="more" title=${kinds}>${all ? kinds : "unknown"}</dd>
         </div>
       </dl>
       <ul class="row ways" aria-label="How they ended">

@@ -12,7 +12,7 @@ const length = (one) =>
 const tokens = (one) => (one.tokens ? short(Object.values(one.tokens).reduce((all, number) => all + number, 0)) : "");
 
 export const SpanTable = ({ spans, span }) => html`
-  <section class="panel spans" aria-label="Sessions in this time">
+  <section class="panel spans" aria-label="Sessions in this period">
     <table>
       <thead>
         <tr>
