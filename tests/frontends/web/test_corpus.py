@@ -153,7 +153,10 @@ def where(places: dict[str, str]) -> list[str]:
 def harmless(page: Page, place: str) -> None:
     assert page.evaluate(FOREIGN) == [], place
     assert page.evaluate("window.pwned") is None, place
-    assert "pwned" not in page.title(), place
+    title = page.title()
+    for name in NAMES:  # a session's own name is in it, as text
+        title = title.replace(name, "")
+    assert "pwned" not in title, place
 
 
 def look(visit: Visit, place: str) -> None:
