@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -98,6 +99,18 @@ def test_one_at_work_leaves_in_its_own_way(lit: Engine, stage: Callable[..., Sta
     lit.call("send_input", session=session, text="go")
     assert wait_until(lambda: made.model.count("go"), PATIENCE), made.told(session)
     assert left_as_asked(made, session)
+
+
+@pytest.mark.parametrize("round", range(int(os.environ.get("LAMPLIGHTER_AGENT_ROUNDS") or "1")))
+@pytest.mark.parametrize("stage", ["claude", "codex", "opencode"], indirect=True)
+def test_one_with_a_tool_at_work_leaves_in_its_own_way(lit: Engine, stage: Callable[..., Stage], round: int) -> None:
+    made = stage(lit)
+    made.model.script = [[made.tool(), Say("never said")]]
+    session = made.terminal()
+    made.submit(session, "go")
+    assert wait_until(lambda: "tool" in made.roles(), PATIENCE), made.told(session)
+    assert left_as_asked(made, session)
+    assert made.left() == []
 
 
 def test_what_was_half_typed_is_not_said_when_it_leaves(lit: Engine, stage: Callable[..., Stage]) -> None:

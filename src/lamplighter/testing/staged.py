@@ -89,6 +89,10 @@ class Stage:
         running = f"{self._job('beside')}\nbash -c 'exec -a {self.mark}-tool sleep {_SECONDS}'\n"
         return [self._script("leaving", leaving), self._script("running", running)]
 
+    def tool(self) -> Run:
+        """A tool that goes on running, alone."""
+        return self._script("tool", f"bash -c 'exec -a {self.mark}-tool sleep {_SECONDS}'\n")
+
     def serve_stubborn(self) -> None:
         self.agent.serve("stubborn", self.stubborn())
 

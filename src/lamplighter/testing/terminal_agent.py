@@ -6,8 +6,9 @@ What is submitted is written as a line of JSON into the file named by its first 
 asks for permission, `strange` shows a screen that nobody has seen before, until a key, `jobs` leaves a job that its own `/exit`
 asks about, `ask later` has it ask for permission when the next text was pasted. Keys that reach a dialog are written down too.
 Further arguments are its habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself
-anew, with `blank` it knows pastes long before it draws, and forgets what came before that. What stands behind `--` is its first
-prompt, which comes late into its input line, and is submitted later still. `--session-id` and its value are left out.
+anew, with `deaf` it works on after the first Escape, with `blank` it knows pastes long before it draws, and forgets what came before
+that. What stands behind `--` is its first prompt, which comes late into its input line, and is submitted later still.
+`--session-id` and its value are left out.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Agent:
         self.jobs = self.asks_later = False
         self.late = "slow" in habits
         self.blank = "blank" in habits
+        self.deaf = "deaf" in habits
         self.works_until = 0.0
         self.turns = 0
         self.data = b""
@@ -103,7 +105,8 @@ class Agent:
         elif key == "\r":
             self.submit()
         elif key == "\x1b":
-            self.works_until = 0.0
+            self.works_until = self.works_until if self.deaf else 0.0
+            self.deaf = False
             self.note(key="Escape")
         elif key == "\x03":
             self.typed = ""

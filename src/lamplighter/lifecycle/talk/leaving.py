@@ -23,6 +23,8 @@ from lamplighter.lifecycle.tasks import until
 from lamplighter.line import RefusedError
 
 _STEPS = 8
+# One that still shows something may be busy with leaving, or with ending its tool: it gets so many times what it may be asked.
+_PATIENCE = 4
 _LOOK_SECONDS = 0.1
 # A key right behind Esc would be a key with Alt; Enter right behind a paste a part of it.
 _PAUSE_SECONDS = 0.4
@@ -81,18 +83,25 @@ class Leaving:
         return False
 
     async def _next(self, lamp: Lamp, before: Told, *, said: bool) -> Told | None:
-        """What the screen says after a step, once that is something else; None when it has left, or nothing came of it for as
-        long as one may be asked. Once it was told to leave, its input line is no news: the command stands there until it is
-        taken."""
+        """What the screen says after a step, once that is something else, or that it works on: then the key was lost, or its tool
+        takes a while. None when it has left, or nothing came of it: nothing was printed for as long as one may be asked. Once
+        it was told to leave, its input line is no news: the command stands there until it is taken."""
         intent = lamp.session.intent
-        deadline = time.monotonic() + (intent.ask if intent else 0.0)
-        told: Told | None = before
-        while self._may(lamp) and time.monotonic() < deadline:
+        ask, begun = intent.ask if intent else 0.0, time.monotonic()
+        printed, since, told = -1, begun, before
+        while self._may(lamp) and time.monotonic() < min(since + ask, begun + _PATIENCE * ask):
             await until(lamp.changed, _LOOK_SECONDS)
-            told = await self._told(lamp.session)
+            if (shown := await self.screens.look(lamp.session)) is None:
+                continue
+            if shown.offset != printed:
+                printed, since = shown.offset, time.monotonic()
+            told = shown.told
             if told is not None and told != before and not (said and told.sign is Sign.PROMPT):
                 return told
-        return None if told == before or not self._may(lamp) else told
+            if not said and before.sign is Sign.WORKING and time.monotonic() > begun + ask:
+                break
+        works_on = not said and told is not None and told.sign is Sign.WORKING
+        return told if self._may(lamp) and (works_on or told != before) else None
 
     async def _told(self, session: Session) -> Told | None:
         shown = await self.screens.look(session)
