@@ -93,9 +93,10 @@ class Leaving:
             await until(lamp.changed, _LOOK_SECONDS)
             if (shown := await self.screens.look(lamp.session)) is None:
                 continue
-            if shown.offset != printed:
-                printed, since = shown.offset, time.monotonic()
             told = shown.told
+            # Without its input line it is on its way out; Qwen Code is silent for seconds then.
+            if shown.offset != printed or (said and told is None):
+                printed, since = shown.offset, time.monotonic()
             if told is not None and told != before and not (said and told.sign is Sign.PROMPT):
                 return told
             if not said and before.sign is Sign.WORKING and time.monotonic() > begun + ask:
