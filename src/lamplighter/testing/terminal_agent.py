@@ -6,8 +6,8 @@ What is submitted is written as a line of JSON into the file named by its first 
 asks for permission, `strange` shows a screen that nobody has seen before, until a key, `jobs` leaves a job that its own `/exit`
 asks about, `ask later` has it ask for permission when the next text was pasted. Keys that reach a dialog are written down too.
 Further arguments are its habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself
-anew, with `deaf` it works on after the first Escape, with `blank` it knows pastes long before it draws, and forgets what came before
-that. What stands behind `--` is its first prompt, which comes late into its input line, and is submitted later still.
+anew, with `deaf` it works on after the first Escape, with `blank` it knows pastes long before it draws, and forgets what came
+before that. What stands behind `--` is its first prompt, which comes late into its input line, and is submitted later still.
 `--session-id` and its value are left out.
 """
 
