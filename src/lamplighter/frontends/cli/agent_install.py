@@ -71,7 +71,7 @@ class AgentInstallation(Installation):
         )
         return list(unified_diff(before, after, lineterm="", n=2))[2:] if change.current is not None else after
 
-    def _do(self) -> list[dict[str, Any]]:
+    def do(self) -> list[dict[str, Any]]:
         try:
             for change in self.changes:
                 self._make(change)
@@ -171,12 +171,23 @@ def _begin(options: dict[str, Any]) -> tuple[AgentInstallation, list[tuple[str, 
         plan.lock = plan.ledger.lock()
     site = Site(
         home=os.path.expanduser("~"),
-        project=os.getcwd() if options.get("project") else None,
+        project=(options.get("folder") or os.getcwd()) if options.get("project") else None,
         environment=os.environ,
         command=tuple(own_command()),
         variables={name: os.environ[name] for name in ("LAMPLIGHTER_HOME",) if os.environ.get(name)},
     )
     return plan, [(path, Text(agent, path, found)) for path, found in _entries(agent, site)]
+
+
+def project_of(agent: str, file: str) -> str | None:
+    """The folder of the project in which an install of this agent has this file; None for one that is for all of them."""
+    folder = os.path.dirname(file)
+    while folder not in ("", os.sep):
+        site = Site(home=os.path.expanduser("~"), project=folder, environment=os.environ, command=("lamp",))
+        if any(os.path.realpath(path) == os.path.realpath(file) for path, _ in _entries(agent, site)):
+            return folder
+        folder = os.path.dirname(folder)
+    return None
 
 
 def _entries(agent: str, site: Site) -> list[tuple[str, list[Entry]]]:

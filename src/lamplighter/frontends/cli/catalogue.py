@@ -153,6 +153,9 @@ HOOK_EVENTS = ("start", "stop", "compact", "end")
 INSTALLABLE = ("service", "completion", "claude", "codex", "gemini", "opencode", "cursor", "vscode")
 SHELLS = ("bash", "zsh", "fish")
 
+_EVERYTHING = _option("everything", "--everything", "all of Lamplighter: what was installed, the daemon, its state")
+_END_SESSIONS = _option("end_sessions", "--end-sessions", "with --everything: end the sessions that run")
+_AGREED = _option("yes", "--yes", "with --everything: do not ask")
 _SPEED = _option("speed", "--speed", "how fast: 2 is twice as fast, 0.5 half as fast", "string", "1")
 _FROM = _option("from", "--from", "begin this far into it: 90s, 10m", "string", None)
 _PAUSED = _option("paused", "--paused", "begin stopped")
@@ -171,7 +174,7 @@ CLIENT_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "replay": (_SPEED, _FROM, _MAX_PAUSE, _PAUSED),
     "up": (_FOREGROUND,),
     "install": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
-    "uninstall": (_DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
+    "uninstall": (_EVERYTHING, _END_SESSIONS, _AGREED, _DRY, _PROJECT, _NO_START, {**_SHELL, "choices": list(SHELLS)}),
 }
 """Options that never reach the daemon."""
 
@@ -314,12 +317,15 @@ def _for_the_user() -> list[dict[str, Any]]:
         {
             **_OF_THE_CLIENT,
             "command": "uninstall",
-            "fields": [{**target, "description": "what to take away"}],
+            "fields": [{**target, "required": False, "description": "what to take away"}],
             "positional": ["target"],
             "summary": "Take away what install wrote, and put back what was there before.",
             "details": (
                 "An agent's files are as they were, to the byte; where they have changed since, only what is ours is taken out. "
-                "A file of ours that was edited by hand is kept beside it. What is not ours is left alone."
+                "A file of ours that was edited by hand is kept beside it. What is not ours is left alone. --everything shows "
+                "all that it would take away and asks: what was installed, for agents also in projects, the service, completion, "
+                "the daemon, the state with all that sessions knew, and the link that ./run made. It refuses while sessions run, "
+                "unless told; only the operator may. The program itself is left to whoever installed it."
             ),
         },
         {

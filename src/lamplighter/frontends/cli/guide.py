@@ -107,7 +107,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lamp install service",
         "lamp install completion --shell zsh",
     ),
-    "uninstall": ("lamp uninstall claude", "lamp uninstall service"),
+    "uninstall": ("lamp uninstall claude", "lamp uninstall service", "lamp uninstall --everything --dry-run"),
     "hook": ("lamp hook claude start",),
     "completion": ("lamp completion bash",),
     "mcp": ("lamp mcp --print-config claude", "lamp mcp --print-config codex", "lamp mcp --tools tmux"),

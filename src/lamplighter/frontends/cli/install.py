@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.catalogue import Command
 from lamplighter.frontends.cli.installation import Installation
@@ -25,6 +26,16 @@ def install(_: Command, arguments: Arguments, output: Output) -> int:
 
 
 def uninstall(_: Command, arguments: Arguments, output: Output) -> int:
+    if arguments.options.get("everything"):
+        from lamplighter.frontends.cli.everything import uninstall_everything
+
+        if "target" in arguments.request:
+            raise InputError(Code.BAD_INPUT, "--everything is all there is", "leave out --everything, or what it names")
+        return uninstall_everything(arguments, output, _AGENTS)
+    if "target" not in arguments.request:
+        raise InputError(
+            Code.BAD_INPUT, "uninstall needs what to take away", f"it is one of {', '.join(TARGETS)}, or --everything"
+        )
     return _plan("uninstall", arguments).carry_out(output, dry=bool(arguments.options.get("dry_run")))
 
 

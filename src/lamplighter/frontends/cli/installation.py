@@ -36,7 +36,7 @@ class Installation:
     def carry_out(self, output: Output, *, dry: bool) -> int:
         """0, or 3 when a command failed; the files stay as they are then, and the next call goes on from there."""
         shown = [self.difference(step) for step in self.steps]
-        failed = [] if dry else self._do()
+        failed = [] if dry else self.do()
         if output.as_json:
             output.document(self.document(dry, failed))
         else:
@@ -58,7 +58,8 @@ class Installation:
         """The change of a file, before it is made."""
         return _as_diff(step)
 
-    def _do(self) -> list[dict[str, Any]]:
+    def do(self) -> list[dict[str, Any]]:
+        """Carry it out; the commands that failed."""
         failed = _run(self.first)
         for step in self.steps:
             perform(step)

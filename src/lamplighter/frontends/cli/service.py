@@ -49,7 +49,7 @@ def down(command: Command, arguments: Arguments, output: Output) -> int:
     request = dict(arguments.request)
     everything = bool(request.get("all"))
     running = is_running(home)
-    if not running and not (everything and _may_have_sessions(home)):
+    if not running and not (everything and may_have_sessions(home)):
         _tell(output, {"ended": [], "alive": 0}, "the daemon is not running")
         return 0
     if everything and not arguments.options.get("yes"):
@@ -84,7 +84,7 @@ def is_running(home: Home) -> bool:
     return found is not None
 
 
-def _may_have_sessions(home: Home) -> bool:
+def may_have_sessions(home: Home) -> bool:
     """Without a daemon, `down --all` must not look as if it had ended what runs: then one is started to end it."""
     from lamplighter.holder.places import runs
 
