@@ -163,7 +163,7 @@ function App() {
 effect(() => {
   const waiting = status.value?.approvals ?? 0;
   const { path } = route.value;
-  const session = here() === "sessions" && path[1] && (detail.value?.name ?? path[1]);
+  const session = here() === "sessions" && path[1] && (detail.value?.name ?? "Session");
   const title = session || VIEWS[here()].title;
   document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Lamplighter`;
 });
