@@ -154,3 +154,50 @@ def test_permission_is_waited_for_by_name(lit: Engine, stage: Callable[..., Stag
         lit.call("send_input", session=session, text="yes, do")
     assert left_as_asked(made, session)
     assert not (made.agent.project / "here").exists()
+
+
+MENUS = {
+    "claude": "/config",
+    "codex": "/resume",
+    "gemini": "/resume",
+    "opencode": "/models",
+    "qwen": "/model",
+    "pi": "/model",
+}
+
+
+@pytest.mark.parametrize("stage", list(MENUS), indirect=True)
+def test_nothing_is_typed_into_a_menu(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    session = made.terminal()
+    lit.call("send_input", session=session, text="hello")
+    assert made.shows(session, "STUB-REPLY 1: hello"), made.told(session)
+    lit.call("send_input", session=session, text=MENUS[made.agent.name])
+    assert wait_until(lambda: judged(made, session)[0] in ("waiting", "unknown"), PATIENCE), made.told(session)
+    with pytest.raises(LampError) as caught:
+        lit.call("send_input", session=session, text="no, please do not")
+    assert caught.value.code is Code.ACTIVE
+    assert "no, please" not in made.screen(session)
+    assert made.model.said == ["hello"]
+
+
+@pytest.mark.parametrize("stage", ["opencode", "claude", "qwen"], indirect=True)
+def test_a_prompt_at_the_start_and_a_text_soon_after_are_two(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    session = made.terminal("the very first")
+    lit.call("send_input", session=session, text="the second")
+    assert wait_until(lambda: len(made.model.said) >= 2, PATIENCE), made.told(session)
+    assert made.model.said == ["the very first", "the second"]
+
+
+@pytest.mark.parametrize("stage", ["qwen", "copilot", "pi", "aider"], indirect=True)
+def test_several_lines_are_one_request(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    session = made.terminal()
+    for number, text in enumerate(
+        ("first line\nsecond line\n\n    a fourth", "/tmp/some/where is broken", "the last"), 1
+    ):
+        lit.call("send_input", session=session, text=text)
+        assert wait_until(lambda number=number: len(made.model.said) >= number, PATIENCE), made.told(session)
+        assert made.model.said[-1].strip() == text
+    assert len(made.model.said) == 3
