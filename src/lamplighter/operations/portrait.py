@@ -176,6 +176,7 @@ class Portrait:
             ended_at=moment(session.ended_at),
             exit=session.exit.document() if session.exit else None,
             how=session.ending.how.value if session.ending else None,
+            reason=(session.ending.reason or None) if session.ending else None,
         )
         if session.alive:
             self._kept[session.id] = (session, values)

@@ -175,6 +175,7 @@ class SessionView(Result):
     )
     exit: dict[str, Any] | None
     how: str | None = Field(description="how it ended")
+    reason: str | None = Field(default=None, description="why it was ended, where somebody said so")
 
 
 class HandMadeView(Result):

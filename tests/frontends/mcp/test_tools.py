@@ -46,6 +46,8 @@ CORE = [
     "update_record",
 ]
 
+DEFAULTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+"""What a client takes for granted where nothing is said."""
 TEXTS = {"read_output", "load_handoff"}
 """Whose result is a text, with the facts about it in a second part."""
 
@@ -62,13 +64,19 @@ def client(lit: Engine, request: pytest.FixtureRequest) -> Iterator[McpClient]:
 def test_the_list_is_small_and_closed(client: McpClient) -> None:
     listed = client.request("tools/list", {})
     assert [tool["name"] for tool in listed["tools"]] == CORE
-    assert len(json.dumps(listed, separators=(",", ":")).encode()) < 24_000
+    assert len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False).encode()) < 22_600
     for tool in listed["tools"]:
         assert tool["inputSchema"]["additionalProperties"] is False, tool["name"]
         assert ("outputSchema" in tool) is (tool["name"] not in TEXTS)
         assert all(field.get("description") for field in tool["inputSchema"]["properties"].values()), tool["name"]
-        hints = tool["annotations"]
-        assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= hints.keys()
+        said = {name: value for name, value in tool["annotations"].items() if name != "title"}
+        hints = TOOLSET.by_name[tool["name"]].hints
+        assert {**DEFAULTS, **said} == {
+            "readOnlyHint": hints.read_only,
+            "destructiveHint": hints.destructive,
+            "idempotentHint": hints.idempotent,
+            "openWorldHint": hints.open_world,
+        }
 
 
 def test_every_tool_is_made_from_its_operation() -> None:

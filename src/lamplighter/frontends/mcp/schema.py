@@ -22,13 +22,10 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """What is in a result; of what is there always, the first field alone is said to be, for the size of it. Open to an error in
-    the result's place: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call returns against this too,
-    and would show their user a wrong schema where we say what to do next."""
+    """What is in a result. Nothing is required: clients on the TypeScript SDK, Gemini CLI among them, hold what a failed call
+    returns against this too, and would show their user a wrong schema where we say what to do next."""
     schema = _compact(model.model_json_schema(mode="serialization"), null_is_left_out=False)
-    required: list[str] = schema.get("required", [])
-    found = cast("Schema", _without_required(schema))
-    return {**found, "anyOf": [{"required": required[:1]}, {"required": ["error"]}]} if required else found
+    return cast("Schema", _without_required(schema))
 
 
 def _without_required(part: Any) -> Any:

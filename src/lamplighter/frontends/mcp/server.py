@@ -23,7 +23,7 @@ from lamplighter.frontends.mcp.conversation import Client, Conversation
 from lamplighter.frontends.mcp.progress import ticking
 from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
-from lamplighter.frontends.mcp.toolset import Tool, Toolset
+from lamplighter.frontends.mcp.toolset import Hints, Tool, Toolset
 from lamplighter.frontends.mcp.wording import worded
 from lamplighter.frontends.refusals import Refusals
 
@@ -221,12 +221,17 @@ def _described(tool: Tool) -> types.Tool:
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.hints.read_only,
-            destructive_hint=tool.hints.destructive,
-            idempotent_hint=tool.hints.idempotent,
-            open_world_hint=tool.hints.open_world,
-        ),
+        annotations=_annotations(tool.hints),
+    )
+
+
+def _annotations(hints: Hints) -> types.ToolAnnotations:
+    """Without what the protocol takes for granted: that a tool writes, destroys, is not idempotent and reaches beyond."""
+    return types.ToolAnnotations(
+        read_only_hint=hints.read_only or None,
+        destructive_hint=None if hints.destructive else False,
+        idempotent_hint=hints.idempotent or None,
+        open_world_hint=None if hints.open_world else False,
     )
 
 

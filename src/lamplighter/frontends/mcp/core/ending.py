@@ -23,7 +23,7 @@ class EndedBy(Result):
     certificate: dict[str, Any] = Field(
         description="guarantee, seconds, ended (how many), processes (each), survivors, spared"
     )
-    handoff: dict[str, Any] | None = Field(description="id, source, stored, carried, redacted")
+    handoff: dict[str, Any] | None
 
 
 _MORE = ("name", "how", "reason", "exit", "summary")
@@ -48,8 +48,7 @@ async def end_session(conversation: Conversation, request: Request) -> Answer:
     least; without words one is inferred. Use it when work is done; kill_session for what hangs, cleanup_sessions for
     many. Destroyed: its processes and unsaved work. Asking again returns the same ending and stores nothing twice.
 
-    Yourself and what you started; others need the operator: after APPROVAL_NEEDED and a
-    yes repeat it with approval. NOT_FOUND.
+    Yourself and what you started; else APPROVAL_NEEDED. NOT_FOUND.
     """
     return _answer(await conversation.operate("end_session", **given(request)))
 
@@ -97,8 +96,7 @@ async def kill_session(conversation: Conversation, request: Request) -> Answer:
     cleanup_sessions for many. Without force an active one is refused with ACTIVE and goes on. Destroyed: its processes
     and unsaved work. Asking again returns the same ending.
 
-    Yourself and what you started; others, force or not, need the operator: after
-    APPROVAL_NEEDED and a yes repeat exactly this with approval. NOT_FOUND.
+    Yourself and what you started; others, force or not: APPROVAL_NEEDED. NOT_FOUND.
     """
     return _answer(await conversation.operate("kill_session", **given(request)))
 

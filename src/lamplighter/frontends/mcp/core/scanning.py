@@ -19,8 +19,12 @@ class Scanned(Result):
 
 
 async def scan_host(conversation: Conversation, _: Request) -> Answer:
-    """Find what dead agents left on this machine outside sessions (MCP servers, shells, jobs), and agents nobody manages. Changes
-    nothing; the operator ends them. For sessions: list_sessions.
+    """Scan this machine's processes for what dead agents left running outside Lamplighter's sessions (MCP servers, shells,
+    jobs), and for live agents that no session stands for.
+
+    Use it when the machine is slow or after an agent crashed; for sessions and their leftovers use list_sessions, to end
+    those cleanup_sessions. It only looks: what it finds is the operator's to end (lamp scan). Each leak has a certainty
+    (certain, likely) with its reasons, and its processes. At most 20 processes a leak; leaks_left_out counts the rest.
     """
     found = await conversation.operate("scan_host")
     leaks, agents = [_leak(leak) for leak in found["leaks"]], [_agent(agent) for agent in found["agents"]]

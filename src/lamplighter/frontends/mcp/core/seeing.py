@@ -27,24 +27,17 @@ class ListTool(Request):
     after: str | None = Field(default=None, max_length=40, description="`next` of the page before")
 
 
-class Brief(Result):
-    """What the schema promises; a row has a little more."""
-
-    id: str
-    name: str
-    state: str
-    verdict: str
-    because: str
-    owner: str
-    quiet_for: int = Field(description="seconds")
-    memory: int = Field(description="bytes")
-
-
-_MORE = ("processes", "kind", "agent", "parent", "project", "created_at", "attached")
+_BRIEF = (
+    "id", "name", "state", "verdict", "owner", "memory", "processes", "kind", "agent", "parent", "project", "created_at",
+    "attached",
+)  # fmt: skip
+_OF_AN_END = ("exit", "how", "reason")
 
 
 class Listed(Result):
-    sessions: list[Brief]
+    sessions: list[dict[str, Any]] = Field(
+        description="id, name, state, verdict, because, owner, quiet_for (seconds), memory (bytes), …; ended: exit, how, reason"
+    )
     left_out: int = Field(description="how many more match")
     next: str | None = Field(description="pass as `after` for the next page")
 
@@ -52,7 +45,7 @@ class Listed(Result):
 def brief(row: dict[str, Any]) -> dict[str, Any]:
     because = cut("; ".join(row["evidence"]), 160)
     return {
-        **{name: row[name] for name in (*Brief.model_fields, *_MORE) if name in row},
+        **{name: row[name] for name in (*_BRIEF, *(_OF_AN_END if row["state"] == "ended" else ())) if name in row},
         "because": because,
         "quiet_for": int(row["quiet_for"]),
     }
@@ -83,7 +76,7 @@ class Detail(Result):
     tree: list[dict[str, Any]] = Field(description="processes")
     tree_left_out: int
     handoff: dict[str, Any] | None
-    ending: dict[str, Any] | None = Field(description="by, reason, how, certificate, summary")
+    ending: dict[str, Any] | None
 
 
 _ALSO = (
@@ -112,9 +105,8 @@ async def get_session(conversation: Conversation, request: Request) -> Answer:
     """Show one session in full: verdict with its evidence, processes, limits, children; of an ended one who ended it,
     why, and the death certificate that proves what is left.
 
-    Use it before you kill, or to learn how something ended; use list_sessions for many, read_output for what it
-    printed. Ended sessions stay known. At most 25 processes, tree_left_out counts the rest. NOT_FOUND; AMBIGUOUS when
-    several ids begin so.
+    Use it before you kill, or to learn how something ended; for many use list_sessions, for what it printed
+    read_output. Ended sessions stay known. At most 25 processes. NOT_FOUND; AMBIGUOUS when several ids begin so.
     """
     found = await conversation.operate("get_session", session=getattr(request, "session", ""))
     return Answer(detailed(found))

@@ -47,11 +47,10 @@ class Started(Result):
 async def start_session(conversation: Conversation, request: Request) -> Answer:
     """Start a program or another agent as a new session of yours; returns its id once the program has been executed.
 
-    Use it for work that goes on beside you or outlives this call: agents, servers, long builds. Not for typing into
-    one that runs (send_input) or a short command (your shell). All it starts dies with it at end_session or
-    kill_session. Run by no shell (for pipes: ["sh", "-c", "…"]), with your user's rights, on a terminal unless
-    headless or tmux. With from_session it has what that one handed over: in the file LAMPLIGHTER_HANDOFF names, where
-    the command says {handoff}, in an agent's prompt.
+    Use it for work that goes on beside you: agents, servers, long builds. Not for typing into one that runs (send_input)
+    or a short command (your shell). All it starts dies with it at end_session or kill_session. Give command or agent.
+    Run by no shell (for pipes: ["sh", "-c", "…"]), with your user's rights, on a terminal unless headless or tmux. With
+    from_session it has that one's hand-off: in the file LAMPLIGHTER_HANDOFF, for {handoff} in command, in an agent's prompt.
 
     Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; SUCCEEDED or
     NO_SUCCESSOR for from_session.

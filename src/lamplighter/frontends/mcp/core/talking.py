@@ -29,8 +29,7 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     it is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
     wait_session, and read_output from the cursor that comes back.
 
-    Your own and those you started; others need the operator: after APPROVAL_NEEDED and a yes repeat it with approval.
-    ACTIVE when an agent's dialog would take the text; ENDED when it is over.
+    Your own and those you started; else APPROVAL_NEEDED. ACTIVE when an agent's dialog would take the text; ENDED when over.
     """
     return Answer(await conversation.operate("send_input", **given(request)))
 
@@ -122,12 +121,12 @@ class WaitedFor(Result):
 
 
 async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
-    """Wait until a session has ended, is idle, or has printed a text; with a selection, until each of several has.
+    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; of several, until each has
+    or, with first, the first.
 
-    Use it instead of asking again; for the state now use get_session. Cancelling or its timeout stops the waiting
-    alone: met=timeout, call again. Many clients give up after 60 s unless they take progress. For the answer to
-    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it is over before
-    that.
+    Use it instead of asking again; for the state now use get_session. Changes nothing: cancelling it, or its timeout
+    (met=timeout, with each session's state), stops the waiting alone. Many clients give up after 60 s. For the answer to
+    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it is over before that.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
