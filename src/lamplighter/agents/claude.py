@@ -317,7 +317,6 @@ SIGNS = Signs(
     failed=last_said(_ERROR, re.compile(r"[❯●⏺] ")),
     retrying=re.compile(r"^[·✢✳✶✻✽*] (?P<error>.+?) · Retrying in ", re.MULTILINE),
     dialogs=(
-        Dialog(re.compile(r"^ +Exit plan mode\?$"), "approval of its plan", re.compile(r"^ +(?:❯ )?\d\. No\b")),
         Dialog(re.compile(r"Is this a project you created or one you trust\?"), "trust in this folder", _CLOSING),
         Dialog(re.compile(r"running in Bypass Permissions mode"), "consent to bypassing permissions", _CLOSING),
         Dialog(
