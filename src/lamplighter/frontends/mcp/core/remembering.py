@@ -113,7 +113,7 @@ async def search_records(conversation: Conversation, request: Request) -> Answer
     """
     arguments: dict[str, Any] = {**given(request), "folder": conversation.client.cwd}
     found: dict[str, Any]
-    if arguments["query"].strip():
+    if arguments["query"]:  # a blank one is a variable that was not set, and is refused
         found = await conversation.operate("search_records", **arguments)
     else:
         del arguments["query"]
