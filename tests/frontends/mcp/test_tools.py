@@ -141,7 +141,8 @@ def test_a_cleanup_in_two_steps(client: McpClient, lit: Engine, mark: str) -> No
     token = {"_meta": {"progressToken": "here"}}
     done = client.raw("cleanup_sessions", {"apply": plan["plan"]}, **token)["structuredContent"]
     assert done["sums"]["ended"] == 3
-    assert [told["progress"] for told in client.noticed("notifications/progress")] == [1, 2, 3]
+    steps = [told["progress"] for told in client.noticed("notifications/progress") if "total" in told]
+    assert steps == [1, 2, 3], "what is slow says between them that it lives"
     with pytest.raises(ToolError) as again:
         client.call("cleanup_sessions", apply=plan["plan"])
     assert again.value.code == "PLAN_APPLIED"
