@@ -73,6 +73,10 @@ class Line:
             )
         return answer
 
+    async def answer(self, data: bytes) -> None:
+        """Have the shim type what a terminal answers to a program: nobody's input."""
+        await self.ask("input", data=base64.b64encode(data).decode(), by="terminal", id="", answer=True)
+
     def tell(self, operation: str, **fields: Any) -> None:
         """Say something that has no answer."""
         if self.alive:

@@ -122,10 +122,13 @@ def test_a_screen_is_what_a_person_sees(lit: Engine) -> None:
 
 
 def test_a_program_that_asks_its_terminal_is_answered(lit: Engine) -> None:
-    """Nobody is attached, so Lamplighter is the terminal: the cursor's place is told."""
-    script = r"stty raw -echo; printf 'abc\033[6n'; dd bs=1 count=6 2>/dev/null | od -c | head -1; read x"
+    """Nobody is attached, so Lamplighter is the terminal: the cursor's place is told, which is nobody's input."""
+    script = r"stty raw -echo; printf 'abc\033[6n'; dd bs=1 count=6 2>/dev/null | od -c | head -1; read x; read y"
     session = lit.start("sh", "-c", script)["id"]
     lit.call("wait_session", session=session, until="text=033   [   1   ;   4   R", timeout="120s")
+    assert lit.show(session)["last_input_at"] is None
+    lit.call("send_input", session=session, text="")
+    assert lit.show(session)["last_input_at"] is not None
 
 
 def test_waiting(lit: Engine) -> None:

@@ -73,7 +73,10 @@ class Orders:
         if shim.streams.queued + len(data) > _INPUT_QUEUE:
             self._refuse(channel, request, "BUSY", f"{shim.streams.queued} bytes still wait to be read by it")
             return None
-        shim.take_input(data, str(request["by"]), identifier, self._teller(channel, request))
+        if request.get("answer"):  # of its terminal to what it asked: no sign that anybody is there
+            shim.streams.write(data, self._teller(channel, request))
+        else:
+            shim.take_input(data, str(request["by"]), identifier, self._teller(channel, request))
         return None
 
     def _do_typing(self, _: Channel, request: dict[str, Any]) -> dict[str, Any]:

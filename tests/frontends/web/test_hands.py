@@ -39,6 +39,19 @@ UNDER = """([x, y]) => {
     return document.elementFromPoint(x, y) === button;
 }"""
 
+SEARCH_AT_ONCE = """async () => {
+    const field = new Promise((there) => {
+        const look = () => document.querySelector(".find input");
+        new MutationObserver((_, seen) => look() && (seen.disconnect(), there(look())))
+            .observe(document.body, { childList: true, subtree: true });
+    });
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true }));
+    const input = await field, focused = document.activeElement === input;
+    input.value = "needle";
+    input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    return focused;
+}"""
+
 
 @pytest.fixture(scope="module")
 def lit() -> Iterator[Engine]:
@@ -106,6 +119,16 @@ def test_what_is_typed_at_a_lost_terminal_is_lost(lit: Engine, page_of: Visiting
     page.keyboard.press("Control+\\")  # it is given up
     page.locator("#composer").wait_for()
     page.locator(".terminal .take").wait_for()
+    end(lit, session)
+
+
+def test_a_search_hears_what_is_typed_as_soon_as_it_is_there(lit: Engine, page_of: Visiting) -> None:
+    session = lit.start("sh", "-c", "echo a needle; exec cat")["id"]
+    page = at_session(page_of(lit), session)
+    page.locator('.screen[data-phase="live"]').wait_for()
+    expect(terminal_rows(page)).to_contain_text("a needle")
+    assert page.evaluate(SEARCH_AT_ONCE) is True
+    expect(page.locator(".find [role=status]")).to_have_text("1 of 1")
     end(lit, session)
 
 

@@ -33,6 +33,6 @@ class Terminals:
         line = lamp.line
         if data and line is not None:
             try:
-                await line.type(data, "terminal", "")
+                await line.answer(data)
             except (LampError, RefusedError):
                 return  # it ended before it was answered

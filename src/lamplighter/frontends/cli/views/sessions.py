@@ -116,7 +116,7 @@ def overview(result: dict[str, Any]) -> list[Block]:
         longest = max(len(words) for words, _ in _FIRST_STEPS)
         steps = [Line((f"  {words:<{longest}}", "strong"), f"  {why}") for words, why in _FIRST_STEPS]
         return [
-            Line("Nothing runs. Three commands to try:"),
+            Line("No sessions running. Three commands to try:"),
             Line(),
             *steps,
             *by_hand(result),

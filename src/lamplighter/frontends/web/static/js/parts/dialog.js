@@ -1,6 +1,6 @@
 // A dialog: one at a time, closed by Escape, by its own buttons, or by a click beside it. The browser keeps the focus in it.
 
-import { html, signal, useEffect, useRef } from "../../vendor/preact.js";
+import { html, signal, useLayoutEffect, useRef } from "../../vendor/preact.js";
 
 const open = signal(null);
 
@@ -28,7 +28,8 @@ function closeOne(shown) {
 function Frame({ shown }) {
   const { Content, props } = shown;
   const place = useRef(null);
-  useEffect(() => {
+  // Before it is drawn: from then on keys are for it, and not for the page below.
+  useLayoutEffect(() => {
     place.current.showModal();
     place.current.querySelector("[autofocus]")?.focus();
   }, []);

@@ -1,6 +1,6 @@
 // Looking for words in what a screen holds. Knows a screen, and nothing of whose it is.
 
-import { html, useEffect, useRef, useState } from "../../../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../../../vendor/preact.js";
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -8,7 +8,8 @@ export function Find({ screen, close }) {
   const [found, setFound] = useState(null);
   const [words, setWords] = useState("");
   const field = useRef(null);
-  useEffect(() => {
+  // Before it is drawn: what is typed next is for it, and its first search is heard.
+  useLayoutEffect(() => {
     field.current.focus();
     const listener = screen.search.onDidChangeResults(setFound);
     return () => (listener.dispose(), screen.search.clearDecorations());
