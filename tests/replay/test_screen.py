@@ -23,6 +23,8 @@ from lamplighter.replay.screen import Screen
 from lamplighter.replay.vt import written
 
 ROWS, COLS = 8, 24
+# An example here is expensive: ./test tries a few, the same each time, and each seed of make test-deep tries more.
+EXAMPLES = settings(max_examples=40 if settings().derandomize else 150)
 MODES = (1, 5, 6, 7, 9, 12, 25, 66, 69, 1000, 1002, 1003, 1004, 1006, 2004, 2027)
 
 SHELL = b"$ ls\r\n\x1b[01;34msrc\x1b[0m  README.md\r\n$ "
@@ -63,6 +65,10 @@ CAPTURES = {
     "apart": APART,
     "both": WIDE + b"\r\n" + APART,
     "both, together again": APART + b"\r\n\x1b[?2027h" + WIDE,
+    "a cluster behind one that goes on": "👍🏽👍🏽\x1b[H👨\u200d\x1b[2;1H🇩🇪\x1b[2H🇩\x1b[3;4H👍🏽\x1b[3;3H❤\u200d".encode(),
+    "a cluster at the edge behind one that goes on": (
+        "\x1b[1;21H👨\u200d\x1b[?2027l\x1b[1;23H👍\x1b[?2027h🏽".encode()
+    ),
     "a cluster at the edge": "\x1b[1;23H👍🏽\x1b[3;24H👍🏽\x1b[5;24H🇩🇪".encode(),
     "claude": CLAUDE,
     "long": LONG,
@@ -441,7 +447,7 @@ def sessions_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
 sessions, with_clusters = sessions_of(pieces), sessions_of(st.one_of(pieces, clusters))
 
 
-@settings(max_examples=150, deadline=None)
+@EXAMPLES
 @given(with_clusters)
 @example(b"\x1b[?1049h\x1b[?1049l")
 @example(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n\x1b[2J\x1b[H\x1b[41m" + b"x" * 30 + b"\x1b[m")
@@ -451,9 +457,10 @@ def test_anything_written_out_is_the_same(data: bytes) -> None:
         assert state(terminal_of(written(terminal, history))) == state(terminal)
 
 
-@settings(max_examples=150, deadline=None)
+@EXAMPLES
 @given(with_clusters, with_clusters, st.integers(0, 3))
 @example("aaaaaaaaaaaa字aaa字aa字字\r\x1b[Ka".encode(), b"", 0)
+@example("aa👍🏽\x1b[1;5r👨\u200d💻".encode(), b"", 1)
 def test_a_keyframe_and_the_rest_are_as_from_the_start(before: bytes, after: bytes, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         writer = LogWriter(folder)
@@ -481,7 +488,7 @@ def ends_in_blanks(terminal: Emulator, row: int) -> bool:
     return terminal.flags(row)[0] and not terminal.cell(row + 1, 0).codepoints
 
 
-@settings(max_examples=100, deadline=None)
+@EXAMPLES
 @given(sessions, st.integers(3, 12), st.integers(10, 40), sessions)
 @example(LONG, 8, 40, b"")
 @example(LONG, 5, 10, b"")

@@ -23,6 +23,8 @@ _SCREENS = (1049, 1047, 47)
 _NO_PEN = b'\x1b[m\x1b]8;;\x1b\\\x1b[0"q'
 _NO_SETS = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f"
 _SETS = re.compile(rb"\x1b[()*+no|}~NO]|[\x0e\x0f]")
+_COMBINING = 0x300
+"""Below it, no character is joined with another one."""
 _CLUSTERS_ON, _CLUSTERS_OFF = b"\x1b[?%dh" % CLUSTERS, b"\x1b[?%dl" % CLUSTERS
 
 
@@ -176,8 +178,31 @@ def _cluster(terminal: Emulator, row: int, col: int) -> bytes:
     wide = terminal.cell(row, col).wide == 1
     painted = terminal.painted(row, col, col + wide)
     # Joined by the terminal only while it clusters; what merely combines needs no mode.
-    joined = any(terminal.width(point) for point in others) or wide != (terminal.width(base) == 2)
-    return _CLUSTERS_ON + painted + _CLUSTERS_OFF if joined else painted
+    if not any(terminal.width(point) for point in others) and wide == (terminal.width(base) == 2):
+        return painted
+    if not _joins(_before(terminal, row, col), base):
+        return _CLUSTERS_ON + painted + _CLUSTERS_OFF
+    # Its beginning, too, would go to the cell before: that one ended in a joiner, say, and this was printed first.
+    whole, rest = ("".join(map(chr, points)).encode() for points in ([base, *others], others))
+    return painted.replace(whole, chr(base).encode() + _CLUSTERS_ON + rest + _CLUSTERS_OFF, 1)
+
+
+def _before(terminal: Emulator, row: int, col: int) -> tuple[int, ...]:
+    """What stands in the cell before."""
+    if not col:
+        return ()
+    cell = terminal.cell(row, col - 1)
+    return terminal.cell(row, col - 2).codepoints if cell.wide == 2 else cell.codepoints
+
+
+@functools.lru_cache(1000)
+def _joins(before: tuple[int, ...], base: int) -> bool:
+    """Whether a terminal that clusters takes a character into the cell before it."""
+    if all(point < _COMBINING for point in before):
+        return False
+    tried = Emulator(1, 8, 0)
+    tried.feed("".join(map(chr, (*before, base))).encode())
+    return tried.cell(0, 0).codepoints == (*before, base)
 
 
 def _margins(twin: Emulator) -> list[bytes]:
