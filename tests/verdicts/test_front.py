@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +18,12 @@ from lamplighter.testing.processes import wait_until
 
 @contextmanager
 def running(*command: str, stdin: int = subprocess.PIPE) -> Iterator[int]:
-    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL) as process:
+    """In a group of its own, which is killed at once: one by one, some of it would end before its turn."""
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             yield process.pid
         finally:
-            for stat in (*tree(process.pid), None):
-                if stat is not None:
-                    os.kill(stat.pid, 9)
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def tree(pid: int) -> list[proc.Stat]:
