@@ -85,7 +85,7 @@ class Copilot(Agent):
         return [*self.words(), *([f"--resume={resume}"] if resume else [])]
 
     def words(self) -> list[str]:
-        return [*self.program(), "--allow-all-tools"]
+        return [*self.program(), "--allow-all-tools", "--allow-all-paths"]
 
     def conversation(self, said: str) -> str:
         return next(event["sessionId"] for event in events(said) if "sessionId" in event)
