@@ -155,6 +155,42 @@ def test_one_that_draws_nothing_yet_is_waited_for(hall: Engine, tmp_path: Path) 
     assert tui.has("submitted", "ready")
 
 
+def test_an_enter_that_is_lost_is_pressed_again(hall: Engine, tmp_path: Path) -> None:
+    """Until the text has left the input line: also where a paste is shown as a note, and where the agent works."""
+    tui = Tui(hall, tmp_path, "swallows")
+    texts = ["ready", "a line of some text\n" * 5 + "end", "work 600", "one more"]
+    for number, text in enumerate(texts, 1):
+        tui.send(text)
+        assert tui.noted("submitted") == texts[:number]
+        assert len(tui.noted("lost")) >= number
+
+
+@pytest.mark.deep
+def test_enter_is_not_pressed_before_the_text_is_in_the_input_line(hall: Engine, tmp_path: Path) -> None:
+    """What is read together is one paste, with Enter as a line of it."""
+    tui = Tui(hall, tmp_path, "stalls")
+    tui.send("ready")
+    assert tui.noted("submitted") == ["ready"]
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(400)
+def test_a_text_that_stays_in_the_input_line_is_an_error(hall: Engine, tmp_path: Path) -> None:
+    """The same again with the same key; not any more once somebody has submitted it."""
+    tui, key = Tui(hall, tmp_path, "heedless"), uuid.uuid4().hex
+    for _ in range(2):
+        with pytest.raises(LampError) as caught:
+            tui.send("go on", key=key)
+        assert caught.value.code is Code.ACTIVE
+        assert "has the text in its input line, not submitted" in caught.value.message
+        assert "lamp send --keys" in caught.value.hint
+        assert tui.noted("lost") == ["Enter"] * 3
+    tui.send("C-c", keys=True)
+    assert wait_until(lambda: "go on" not in hall.call("read_output", session=tui.id, mode="screen")["text"])
+    tui.send("go on", key=key)
+    assert (tui.noted("submitted"), tui.noted("lost")) == ([], ["Enter"] * 3)
+
+
 def test_a_text_without_enter_waits_in_the_input_line(hall: Engine, tmp_path: Path) -> None:
     tui = Tui(hall, tmp_path)
     tui.send("one\ntwo", enter=False)

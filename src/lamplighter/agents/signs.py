@@ -118,10 +118,11 @@ class Signs:
             return Told(Sign.WORKING, error=self._retried(lines, len(lines))) if works else None
         typed = bool(box.typed) and not self.placeholder.match(box.typed)
         if busy or any(self.busy.search(line) for line in lines[max(0, box.start - _ABOVE) :]):
-            return Told(Sign.WORKING, typed=typed, error=self._retried(lines, box.start), takes=self.queues)
+            retried = self._retried(lines, box.start)
+            return Told(Sign.WORKING, typed=typed, error=retried, takes=self.queues, line=box.typed)
         error = _told(self.failed(lines[: box.start])) if self.failed else ""
         turned = bool(error) or any(self.turned.search(line) for line in lines)
-        return Told(Sign.PROMPT, turned=turned, typed=typed, error=error, takes=True)
+        return Told(Sign.PROMPT, turned=turned, typed=typed, error=error, takes=True, line=box.typed)
 
     def _retried(self, lines: Sequence[str], start: int) -> str:
         above = [line for line in lines[:start] if line][-_ABOVE:]

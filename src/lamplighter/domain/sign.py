@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -15,9 +15,9 @@ class Sign(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Told:
     """`what` a dialog waits for. `turned`: the screen shows something of a turn that is over. `typed`: something stands in its
-    input line. `leaves`: the key that closes the dialog, without consent to anything, when the agent is to leave. `error`: in the
-    agent's own words, what its last turn failed with, or what it tries again after. `takes`: its input line is there, and a text
-    that is submitted now is its next request."""
+    input line; `line` is what is seen there, its own hint too. `leaves`: the key that closes the dialog, without consent to
+    anything, when the agent is to leave. `error`: in the agent's own words, what its last turn failed with, or what it tries
+    again after. `takes`: its input line is there, and a text that is submitted now is its next request."""
 
     sign: Sign
     what: str = ""
@@ -26,6 +26,7 @@ class Told:
     leaves: str = "Escape"
     error: str = ""
     takes: bool = False
+    line: str = field(default="", compare=False)
 
     @property
     def words(self) -> str:

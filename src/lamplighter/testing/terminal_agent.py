@@ -7,7 +7,9 @@ asks for permission, `strange` shows a screen that nobody has seen before, until
 asks about, `ask later` has it ask for permission when the next text was pasted. Keys that reach a dialog are written down too.
 Further arguments are its habits: with `trust` it begins with that dialog, with `slow` it reads late, with `anew` it starts itself
 anew, with `deaf` it works on after the first Escape, with `blank` it knows pastes long before it draws, and forgets what came
-before that. What stands behind `--` is its first prompt, which comes late into its input line, and is submitted later still.
+before that, with `stalls` it draws and then reads nothing for longer than most wait, with `swallows` it loses the first Enter
+behind each paste, with `heedless` every Enter. What stands behind `--` is its first prompt, which comes late into its input line,
+and is submitted later still.
 `--session-id` and its value are left out.
 """
 
@@ -26,6 +28,7 @@ RULE = "─" * 60
 SPINNER = "◐◑"
 _BREATH_SECONDS = 0.1
 _FIRST_SECONDS = 2.0
+_STALL_SECONDS = 20.0
 
 
 class Agent:
@@ -38,6 +41,10 @@ class Agent:
         self.late = "slow" in habits
         self.blank = "blank" in habits
         self.deaf = "deaf" in habits
+        self.stalls = "stalls" in habits
+        self.swallows = "swallows" in habits
+        self.heedless = "heedless" in habits
+        self.swallowed = False
         self.works_until = 0.0
         self.turns = 0
         self.data = b""
@@ -62,6 +69,9 @@ class Agent:
                 self.came_at = time.monotonic()
                 if self.late:
                     time.sleep(0.8)
+                if self.stalls:
+                    self.stalls = False
+                    time.sleep(_STALL_SECONDS)
                 self.data += os.read(0, 1 << 20)
                 self.take()
 
@@ -102,7 +112,11 @@ class Agent:
             self.answer(key)
         elif key == "\r" and self.came_at < self.pasted_at + _BREATH_SECONDS:
             self.typed += "\n"
+        elif key == "\r" and (self.heedless or (self.swallows and not self.swallowed)):
+            self.swallowed = True
+            self.note(lost="Enter")
         elif key == "\r":
+            self.swallowed = False
             self.submit()
         elif key == "\x1b":
             self.works_until = self.works_until if self.deaf else 0.0

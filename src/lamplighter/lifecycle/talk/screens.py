@@ -44,6 +44,11 @@ class Shown(NamedTuple):
         return self.told is not None and self.told.takes and self.pastes
 
     @property
+    def line(self) -> str:
+        """What is seen in its input line."""
+        return self.told.line if self.told else ""
+
+    @property
     def last_lines(self) -> list[str]:
         lines = (line.rstrip() for line in self.text.split("\n"))
         return [line for line in lines if line][-_LAST:]

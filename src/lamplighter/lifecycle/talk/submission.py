@@ -6,10 +6,11 @@ Knows screens and what their signs say; how a key gets to a session is the calle
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamplighter.agents.signs import Signs
 from lamplighter.domain.paste import bracketed, plain_text
@@ -24,12 +25,44 @@ ENTER = b"\r"
 _KNOWN_SECONDS = 5.0  # for a screen that is not known, once there is one and it takes a paste
 _STARTING_SECONDS = 60.0
 _PAUSE_SECONDS = 0.4
-_ECHO_SECONDS = 15.0
-_TAKEN_SECONDS = 15.0
+_ECHO_SECONDS = 60.0
+_TAKEN_SECONDS = (5.0, 10.0, 45.0)  # behind each Enter
 _LOOK_SECONDS = 0.1
+_STANDS_FOR_PASTE = re.compile(r"\[Pasted ")
 _AT_START = frozenset({By.WORDS, By.FILE, By.PACKET_FILE})
 """It was told something in its command."""
 Typing = Callable[[bytes, str], Awaitable[dict[str, Any]]]
+
+
+class _Pasted(NamedTuple):
+    """A text on its way into an input line: its characters, where the output stood, and what the line showed before; None when
+    it was typed by an earlier call."""
+
+    said: str
+    cursor: int
+    before: str | None
+
+    def is_in(self, shown: Shown, *, traced: bool) -> bool:
+        if not self.said:
+            return True
+        drawn = traced or shown.offset > self.cursor
+        return shown.takes and drawn and shown.line != self.before and (_is_typed(shown) or self.is_of(shown.line))
+
+    def is_of(self, line: str) -> bool:
+        """The line shows nothing but this text, or a part of it, also where that looks like the line's own hint."""
+        return bool(line) and _squeezed(line) in self.said
+
+    def is_it(self, line: str) -> bool:
+        return bool(line) and _squeezed(line) == self.said
+
+    def remains(self, shown: Shown, stood: str) -> bool:
+        """What stood in the line is there still, whatever was added to it."""
+        return (_is_typed(shown) or self.is_of(shown.line)) and _squeezed(shown.line).startswith(_squeezed(stood))
+
+    def stands(self, shown: Shown, stood: str) -> bool:
+        """The same stands there, and it is this text for certain: seen by this call as it got there, or by its words."""
+        same = shown.takes and _squeezed(shown.line) == _squeezed(stood)
+        return same and (self.before is not None or self.is_it(shown.line))
 
 
 class Submission:
@@ -57,22 +90,27 @@ class Submission:
     async def submit(
         self, session: Session, signs: Signs, text: str, *, enter: bool, key: str, type: Typing
     ) -> dict[str, Any]:
-        """What came of typing, with the size of it all. ACTIVE, and nothing is typed, where no input line is seen."""
+        """What came of typing, with the size of it all. ACTIVE, and nothing is typed, where no input line is seen; ACTIVE, too,
+        when the text stays in the input line."""
         said = plain_text(text)
         _refuse_shell(session, signs, said)
         shown = await self._ready(session)
         if shown is None or not shown.takes:
             return await self._answered(session, shown, key)
         data = bracketed(signs.as_said(said)) if said else b""
+        again = session.traced and await self._was_typed(session, key)
         answer = await type(data, key)
+        again = again or bool(answer.get("repeated"))
+        pasted = _Pasted(_squeezed(said), answer["cursor"], None if again else shown.line)
         if not enter:
             with suppress(ConflictError):  # what was asked is done; whoever goes on with Enter finds it taken
-                await self._settle(session, data, answer["cursor"])
+                await self._settle(session, pasted)
             return {**answer, "size": len(data)}
-        if not (answer.get("repeated") and await self._was_typed(session, f"{key}/enter")):
-            await self._settle(session, data, answer["cursor"])
-        await type(ENTER, f"{key}/enter")
-        await self._taken(session)
+        if again and await self._was_typed(session, f"{key}/enter"):
+            stood = await self._left(session, pasted)
+        else:
+            stood = await self._settle(session, pasted)
+        await self._press(session, pasted, stood, key, type)
         return {**answer, "size": len(data) + len(ENTER)}
 
     async def _ready(self, session: Session) -> Shown | None:
@@ -98,29 +136,55 @@ class Submission:
             return True
         return told.sign is not Sign.PROMPT or (told.turned and not told.typed)
 
-    async def _settle(self, session: Session, data: bytes, cursor: int) -> None:
-        """Until the text is in its input line: Enter right behind a paste would be part of it. ACTIVE when that is not there any
-        more, as when a dialog opens."""
+    async def _settle(self, session: Session, pasted: _Pasted) -> str:
+        """What stands in its input line, once the text is there and grows no more: Enter right behind a paste would be part of
+        it. ACTIVE when the line is not there any more, as when a dialog opens, or never shows the text."""
         deadline = time.monotonic() + _ECHO_SECONDS
-        is_in = False
+        seen: str | None = None
         while (shown := await self.screens.look(session)) is not None:
             late = time.monotonic() > deadline
             if shown.asks or (late and not shown.takes):
                 raise await self._unsubmitted(session, shown)
-            if shown.takes and (is_in or late):
-                return
-            is_in = not data or (_is_typed(shown) and (shown.offset > cursor or session.traced))
-            if is_in:  # one that was slow to take it is as slow to be done with it: the pause begins here
+            if shown.takes and seen == shown.line:
+                return shown.line if _is_typed(shown) or pasted.is_of(shown.line) else ""
+            if late:
+                raise _unsure(session, shown)
+            seen = shown.line if pasted.is_in(shown, traced=session.traced) else None
+            if seen is not None:  # one that was slow to take it is as slow to be done with it: the pause begins here
                 await asyncio.sleep(_PAUSE_SECONDS)
             elif not await self._drawn(session, shown):
-                return
+                break
+        return ""
 
-    async def _taken(self, session: Session) -> None:
-        """Until its input line is empty again, so that the next text is not taken for this one."""
-        deadline = time.monotonic() + _TAKEN_SECONDS
-        while (shown := await self.screens.look(session)) is not None and time.monotonic() < deadline:
-            if not (shown.takes and _is_typed(shown)) or not await self._drawn(session, shown):
+    async def _left(self, session: Session, pasted: _Pasted) -> str:
+        """What stands of the text in its input line, when Enter was pressed by an earlier call."""
+        shown = await self.screens.look(session)
+        if shown is None or not (pasted.is_it(shown.line) or _STANDS_FOR_PASTE.match(shown.line)):
+            return ""
+        return shown.line
+
+    async def _press(self, session: Session, pasted: _Pasted, stood: str, key: str, type: Typing) -> None:
+        """Enter, until its input line has another content. A program that is busy may take the key for a part of the paste, or
+        lose it: then it is pressed again, which only submits the text that is seen there. One that takes both finds nothing to
+        submit the second time."""
+        shown: Shown | None = None
+        for number, seconds in enumerate(_TAKEN_SECONDS):
+            if not number or (shown is not None and pasted.stands(shown, stood)):
+                await type(ENTER, f"{key}/enter{number or ''}")
+            if not stood or (shown := await self._still(session, pasted, stood, seconds)) is None:
                 return
+        raise await self._unsubmitted(session, shown, "Enter did not submit it")
+
+    async def _still(self, session: Session, pasted: _Pasted, stood: str, seconds: float) -> Shown | None:
+        """Its screen, when what stood in its input line does so still after that time; None as soon as it does not, so that the
+        next text is not taken for this one."""
+        deadline = time.monotonic() + seconds
+        while (shown := await self.screens.look(session)) is not None and not shown.asks:
+            if not pasted.remains(shown, stood) or not await self._drawn(session, shown):
+                return None
+            if time.monotonic() > deadline:
+                return shown
+        return None
 
     async def _drawn(self, session: Session, shown: Shown) -> bool:
         """Wait a little for its screen to change; False when it has ended."""
@@ -155,8 +219,9 @@ class Submission:
         message = f"shows no input line that is known; nothing was typed{f'. {newer}' if newer else ''}"
         return _conflict(session, shown, message, _keys(session, "see its screen", "then send the text"))
 
-    async def _unsubmitted(self, session: Session, shown: Shown | None) -> ConflictError:
-        now = f"it began to wait for {_what(shown)}" if shown and shown.asks else "its screen is another now"
+    async def _unsubmitted(self, session: Session, shown: Shown | None, now: str = "") -> ConflictError:
+        if not now:
+            now = f"it began to wait for {_what(shown)}" if shown and shown.asks else "its screen is another now"
         message = f"has the text in its input line, not submitted: {now}"
         return _conflict(
             session, shown, message, f"see to that first (lamp attach {session.name}), then {_enter(session)}"
@@ -170,6 +235,18 @@ def _refuse_shell(session: Session, signs: Signs, said: str) -> None:
             f"{session.name} ({session.id}) would run a text that begins with {signs.shell} as a command of its user",
             "begin with another word; to have it run, type it: lamp attach",
         )
+
+
+def _squeezed(text: str) -> str:
+    """Without blanks: a line is broken where it is full."""
+    return "".join(text.split())
+
+
+def _unsure(session: Session, shown: Shown) -> ConflictError:
+    message = "was given the text, does not show it in its input line, and nothing was submitted"
+    return _conflict(
+        session, shown, message, f"lamp read {session.name} shows its screen; once the text is there, {_enter(session)}"
+    )
 
 
 def _is_typed(shown: Shown) -> bool:
