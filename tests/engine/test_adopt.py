@@ -45,6 +45,7 @@ def seen(lit: Engine, condition: Callable[[dict[str, dict[str, Any]]], object]) 
 
 def test_the_callers_own_tmux_is_meant(lit: Engine) -> None:
     """A server in the caller's TMUX_TMPDIR, which the daemon does not know of."""
+    lit.call("list_sessions")  # so that the daemon is there, with an environment of its own
     folder = lit.folder / "elsewhere"
     folder.mkdir()
     environment = {**lit.environment, "TMUX_TMPDIR": str(folder)}

@@ -22,7 +22,7 @@ def leak(**more: Any) -> dict[str, Any]:
 def result(*leaks: dict[str, Any], agents: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
     count = sum(len(one["processes"]) for one in leaks)
     sums = {"processes": count, "sessions": 1, "memory": count << 20, "certain": count, "likely": 0}
-    return {"leaks": list(leaks), "agents": list(agents), "seen": 40, "sums": sums}
+    return {"leaks": list(leaks), "agents": list(agents), "seen": 40, "sums": sums, "asked": None}
 
 
 def test_the_sum_the_reasons_and_the_next_command() -> None:
