@@ -52,6 +52,30 @@ SEARCH_AT_ONCE = """async () => {
     return focused;
 }"""
 
+# As a line editor does: it asks where the cursor is before it draws, and says so when nobody tells it in time.
+PROMPT = """
+import os, re, tty
+tty.setraw(0)
+def out(text): os.write(1, text.encode())
+heard = b""
+def place():
+    global heard
+    out("\\x1b[6n")
+    while not (found := re.match(rb"(.*?)\\x1b\\[(\\d+);(\\d+)R", heard, re.S)):
+        heard += os.read(0, 1024)
+    typed, heard = found[1], heard[found.end():]
+    return typed, int(found[2]), int(found[3])
+out("\\r\\n\\r\\nask> ")
+while True:
+    typed, row, column = place()
+    out(f"[{row};{column}]")
+    heard = typed + heard
+    while not heard:
+        heard = os.read(0, 1024)
+    out("<%s>\\r\\nask> " % heard.hex())
+    heard = b""
+"""
+
 
 @pytest.fixture(scope="module")
 def lit() -> Iterator[Engine]:
@@ -129,6 +153,33 @@ def test_a_search_hears_what_is_typed_as_soon_as_it_is_there(lit: Engine, page_o
     expect(terminal_rows(page)).to_contain_text("a needle")
     assert page.evaluate(SEARCH_AT_ONCE) is True
     expect(page.locator(".find [role=status]")).to_have_text("1 of 1")
+    end(lit, session)
+
+
+def test_a_line_editor_is_told_its_place_once_whoever_watches(lit: Engine, page_of: Visiting) -> None:
+    """Two windows, with and without the keyboard; what is typed comes as it is, with no second answer in it."""
+    session = lit.start(sys.executable, "-c", PROMPT)["id"]
+    visit = page_of(lit)
+    address = visit.page.url
+    page = at_session(visit, session)
+    other = page.context.new_page()
+    other.goto(address)
+    other = at_session(Visit(other), session)
+    for window in (page, other):
+        expect(terminal_rows(window)).to_contain_text("ask> [3;6]")
+    lit.call("send_input", session=session, text="a", enter=False)
+    for window in (page, other):
+        expect(terminal_rows(window)).to_contain_text("[3;6]<61>")
+        expect(terminal_rows(window)).to_contain_text("ask> [4;6]")
+    take(page)
+    page.keyboard.press("b")
+    expect(terminal_rows(page)).to_contain_text("[4;6]<62>")
+    take(other)
+    other.keyboard.press("c")
+    expect(terminal_rows(other)).to_contain_text("[5;6]<63>")
+    expect(terminal_rows(other)).to_contain_text("ask> [6;6]")
+    said = lit.output(session).replace("\x1b[6n", "")
+    assert "".join(said.split()) == "ask>[3;6]<61>ask>[4;6]<62>ask>[5;6]<63>ask>[6;6]"
     end(lit, session)
 
 

@@ -57,6 +57,16 @@ def state_of(lit: Engine, record: str) -> str | None:
     return next((one["state"] for one in found if one["id"] == record), None)
 
 
+ORDER = """small => {
+    const text = document.createTreeWalker(small, NodeFilter.SHOW_TEXT).nextNode(), range = document.createRange();
+    return [...text.data].map((letter, at) => {
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return [range.getBoundingClientRect().x, letter];
+    }).sort(([one], [other]) => one - other).map(([, letter]) => letter).join("");
+}"""
+
+
 def card(page: Page, record: str) -> Locator:
     return page.get_by_role("article").filter(has_text=record)
 
@@ -74,6 +84,16 @@ def test_an_empty_memory_says_what_to_do(served: Engine, page_of: Callable[..., 
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("article")).to_contain_text("never push to main")
     assert served.call("list_records", project="shop")["records"][0]["type"] == "constraint"
+
+
+def test_a_path_is_drawn_from_its_first_letter_to_its_last(lit: Engine, page_of: Callable[..., Visit]) -> None:
+    """Of one that is too long its end is seen; the slash that it begins with stays where it is."""
+    folder = lit.folder / "drawn"
+    folder.mkdir()
+    keep(lit, str(folder), "kept there")
+    page = go(page_of(lit), "#/memory")
+    path = page.get_by_role("navigation", name="Projects").locator("small", has_text=str(folder))
+    assert path.evaluate(ORDER) == str(folder)
 
 
 def test_records_are_found_and_closed(lit: Engine, page_of: Callable[..., Visit]) -> None:

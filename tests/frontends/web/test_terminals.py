@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -119,6 +120,20 @@ def test_one_answers_whoever_watches_and_types(served: Engine) -> None:
         assert typing.shows(b"end".hex().encode())
         assert b"\x1b[6n" not in watching.data + typing.data
     assert served.output(session).count(PLACE) == 2
+
+
+def test_tmux_answers_for_what_is_in_it(served: Engine) -> None:
+    given = {"PATH": os.environ["PATH"], "HOME": str(served.folder), "TMUX_TMPDIR": str(served.folder)}
+    session = served.start(sys.executable, "-c", ASKING, tmux=True, environment=given)["id"]
+    served.call("wait_session", session=session, until="text=ready", since=0, timeout="120s")
+    with page(served).terminal(session) as terminal:
+        assert json.loads(terminal.recv(120))["error"]["code"] == "NOT_ATTACHABLE"
+    served.call("send_input", session=session, text="Q", enter=False)
+    served.call("wait_session", session=session, until=f"text={PLACE}", since=0, timeout="120s")
+    served.call("send_input", session=session, text="end", enter=False)
+    served.call("wait_session", session=session, until=f"text={b'end'.hex()}", since=0, timeout="120s")
+    assert served.output(session).count(PLACE) == 1
+    served.call("kill_session", session=session, force=True, grace="0s")
 
 
 def test_who_leaves_gives_the_keyboard_back(served: Engine) -> None:

@@ -127,7 +127,7 @@ async function* lines(stream, signal) {
   }
 }
 
-/** A browser has six connections to one address for all its windows, and many more WebSockets: what stays open is one of these. */
+/** A browser has six connections to an address for all its windows, and many more WebSockets; what stays open is one of these. */
 const openSocket = (path) =>
   new WebSocket(`ws://${location.host}/api/${path}`, ["lamplighter", `proof.${kept(PROOF) ?? ""}`]);
 

@@ -46,15 +46,14 @@ function Adopt({ what, title, named, inTmux, adopted, close }) {
     <header><h2 id="dialog-title">Adopt ${title}?</h2></header>
     <form class="body" id="adopt" onSubmit=${submit}>
       <p>
-        This does not affect what is running: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}. From
-        now on it is listed, judged and ended like any other session, with everything it starts. You cannot undo
-        this.
+        This does not affect what is running: ${panes}${count(what.processes, "process", "processes")}, ${bytes(what.memory)}.
+        ${" "}From now on it is listed, judged and ended like any other session, with everything it starts. You cannot undo this.
       </p>
       ${what.command && html`<pre class="spelled"><code>${what.command}</code></pre>`}
       <p class="muted">
-        Ending it is best effort: every process that can be traced to it ends, and nothing else${inTmux ? " on its tmux server" : ""}.
-        ${" "}It has no log${inTmux ? "; attach with tmux attach" : ""}. The same from a shell:
-        ${" "}<code>lamp adopt ${named.target}</code>
+        Ending it is best effort: every process that can be traced to it ends, and nothing
+        else${inTmux ? " on its tmux server" : ""}. It has no log${inTmux ? "; attach with tmux attach" : ""}. The same
+        from a shell: <code>lamp adopt ${named.target}</code>
       </p>
       <label>
         Name <small>default: ${inTmux ? "the name in tmux" : "the name of its program"}</small>

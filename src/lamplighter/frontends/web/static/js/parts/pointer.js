@@ -1,5 +1,5 @@
-// A second click is meant for what was there at the first. What has come under the pointer since, and would end or grant something,
-// is not pressed by it: the pointer has to move first. Knows where a pointer was pressed, and no view.
+// A second click is meant for what was there at the first. What has come under the pointer since, and would end or grant
+// something, is not pressed by it: the pointer has to move first. Knows where a pointer was pressed, and no view.
 
 const NEAR_PX = 12;
 const TOUCH_MS = 700; // a finger does not move over the page, so for that a moment is enough

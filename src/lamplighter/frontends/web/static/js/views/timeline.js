@@ -41,7 +41,9 @@ export function Timeline({ query }) {
         ${
           result.left_out > 0 &&
           html`
-            <p class="note warn">${result.left_out} more sessions ended in this period. Choose a shorter period to see them all.</p>
+            <p class="note warn">
+              ${result.left_out} more sessions ended in this period. Choose a shorter period to see them all.
+            </p>
           `
         }
         <div aria-busy=${busy}>

@@ -88,8 +88,8 @@ function Asked({ query, budget, put, about }) {
       about.project &&
       html`
         <p class="muted">
-          For <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; choose another in
-          the list of projects.
+          For <strong>${projects.value?.find((one) => one.id === about.project)?.name ?? about.project}</strong>; choose another
+          in the list of projects.
         </p>
       `
     }

@@ -10,8 +10,9 @@ const ACKNOWLEDGED = 32 << 10;
 /** What a terminal answers by itself: its kind, its state, where the cursor is, a mode, a colour, a setting. */
 const ANSWER = /^\x1b(?:\[[?>=]?[\d;]*(?:\$y|[cnRtxy])|\]|P)/;
 
-/** {phase, held, wanted, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, refused with an error.
-    `wanted` is the size with which the keyboard is wanted, also while it is not held: when the line is lost it comes back with it. */
+/** {phase, held, wanted, skipped, error, take, release, resize, close}; phase: connecting, live, lost, ended, refused with an
+    error. `wanted` is the size with which the keyboard is wanted, also while it is not held: a line that was lost comes back
+    with it. */
 export function follow(session, screen, { onSize }) {
   const phase = signal("connecting");
   const held = signal(false);

@@ -122,8 +122,8 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
   };
 }
 
-/** What is seen, as text for those who hear it: xterm.js hides its own rows from them, and its mode for screen readers takes other
-    ways with keys. Rows that did not change stay the same. */
+/** What is seen, as text for those who hear it: xterm.js hides its own rows from them, and its mode for screen readers takes
+    other ways with keys. Rows that did not change stay the same. */
 function readable(terminal, place) {
   const list = document.createElement("div");
   Object.assign(list, { className: "sr", role: "list", ariaLabel: "Rows of the terminal" });

@@ -37,7 +37,7 @@ export function Terminal({ session, isLog = false }) {
       <${Bar} shown=${shown} session=${session} isLog=${isLog} />
       ${!shown && html`<${Waiting} />`}
       <div class="screen" data-phase=${shown?.link.phase.value ?? "loading"}><div class="room" ref=${place}></div></div>
-      ${session.state === "running" && (wanted ? html`<${HeldKeys} session=${session} />` : html`<${Composer} session=${session} />`)}
+      ${session.state === "running" && html`<${wanted ? HeldKeys : Composer} session=${session} />`}
     </section>
   `;
 }
@@ -60,8 +60,8 @@ function begin(screen, id, place, isLog) {
   return { screen, link, end: () => (stop(), stopSwallowing(), watcher.disconnect(), link.close(), screen.dispose()) };
 }
 
-/** What is typed for a session that cannot be reached is lost: nothing on the page may take it for its own keys. At once, not once it
-    is drawn: keys come fast. */
+/** What is typed for a session that cannot be reached is lost: nothing on the page may take it for its own keys. At once, not
+    once it is drawn: keys come fast. */
 function swallowWhileLost(screen, link) {
   let stop = null;
   const stopLooking = effect(() => {

@@ -70,7 +70,10 @@ export function Search() {
       `
     }
     <${Chips} />
-    ${leftOut.value > 0 && html`<p class="note">${grouped(leftOut.value)} older sessions are not listed. Use a filter to find them.</p>`}
+    ${
+      leftOut.value > 0 &&
+      html`<p class="note">${grouped(leftOut.value)} older sessions are not listed. Use a filter to find them.</p>`
+    }
   `;
 }
 
