@@ -209,6 +209,7 @@ _TOP, _FOOT = re.compile(r"▄{20}"), re.compile(r"▀{20}")
 _INPUT = re.compile(r" [>!*]")
 _CONVERSATION = re.compile(r"^ ❯ #\d+ +│ ")
 _CLOSING = re.compile(r"^ *╰─+╯$")
+_LISTS, _LISTED = re.compile(r"^/|@\S*$"), re.compile(r" \S")
 _RULE, _FOOTER = re.compile(r"─{20}"), re.compile(r" workspace \(/directory\)")
 
 
@@ -217,14 +218,20 @@ def _input_line(lines: Sequence[str]) -> Box | None:
 
 
 def _padded(lines: Sequence[str]) -> Box | None:
-    """Where a terminal does not say that it has all colours: no fences, an empty line above and one below."""
+    """Where a terminal does not say that it has all colours: no fences, an empty line above and one below, and below that a list
+    of commands or files, when such is typed."""
     foot = next((place for place in range(len(lines) - 1, 0, -1) if _FOOTER.match(lines[place])), 0)
     rule = next((place for place in range(foot - 1, -1, -1) if _RULE.match(lines[place])), foot)
     begin = next((place for place in range(rule + 1, foot) if not lines[place]), foot)
     marked = _INPUT.match(lines[begin + 1]) if begin + 1 < foot else None
-    if marked is None or lines[foot - 1] or any(_CLOSING.match(line) for line in lines[foot:]):
+    if marked is None or any(_CLOSING.match(line) for line in lines[foot:]):
         return None
-    return Box(begin, " ".join((lines[begin + 1][marked.end() :], *lines[begin + 2 : foot])).strip())
+    end = next((place for place in range(foot - 1, begin, -1) if not lines[place]), begin)
+    typed = " ".join((lines[begin + 1][marked.end() :], *lines[begin + 2 : end])).strip()
+    listed = lines[end + 1 : foot]
+    if end == begin or (listed and not (_LISTS.search(typed) and all(_LISTED.match(line) for line in listed))):
+        return None
+    return Box(begin, typed)
 
 
 SIGNS = Signs(
