@@ -13,6 +13,7 @@ from lamplighter.testing.engine import Engine, engine
 from lamplighter.testing.model import Gate, Hang, Run, Say
 from lamplighter.testing.processes import wait_until
 from lamplighter.testing.real_agents import EVERY
+from lamplighter.testing.situations import SITUATIONS
 from lamplighter.testing.staged import PATIENCE, Stage
 
 pytestmark = pytest.mark.agents
@@ -154,6 +155,31 @@ def test_permission_is_waited_for_by_name(lit: Engine, stage: Callable[..., Stag
     with pytest.raises(LampError):
         lit.call("send_input", session=session, text="yes, do")
     assert left_as_asked(made, session)
+    assert not (made.agent.project / "here").exists()
+
+
+ASKED = [
+    ("claude", "permission to fetch"),
+    ("claude", "plan"),
+    ("gemini", "permission"),
+    ("qwen", "permission"),
+    ("copilot", "permission"),
+]
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize(("stage", "asked"), ASKED, indirect=["stage"], ids=map(" ".join, ASKED))
+def test_a_text_answers_no_question(lit: Engine, stage: Callable[..., Stage], asked: str) -> None:
+    """It is refused, the question stands as it stood, and its tool has not run."""
+    made = stage(lit)
+    session = SITUATIONS[asked].reach(made)
+    assert wait_until(lambda: judged(made, session)[0] == "waiting", PATIENCE), made.told(session)
+    waits = judged(made, session)
+    with pytest.raises(LampError) as caught:
+        lit.call("send_input", session=session, text="no, please do not")
+    assert (caught.value.code, caught.value.details["verdict"]) == (Code.ACTIVE, "waiting")
+    assert "no, please" not in made.screen(session)
+    assert (judged(made, session), made.model.results) == (waits, {})
     assert not (made.agent.project / "here").exists()
 
 

@@ -186,6 +186,11 @@ def _planning(made: Stage) -> str:
     return _turn(made, Call("ExitPlanMode", {"plan": "# Plan\n1. build the boat"}), Say(DONE), command=words)
 
 
+def _fetching(made: Stage) -> str:
+    asked = {"url": "https://example.com/", "prompt": "what it is about"}
+    return _turn(made, Call("WebFetch", asked), Say(DONE))
+
+
 def _distrusted(made: Stage) -> str:
     session = made.terminal()
     assert wait_until(lambda: "trust" in made.screen(session).lower(), PATIENCE), made.told(session)
@@ -265,6 +270,7 @@ SITUATIONS = {
     "permission": Situation(_permission, _let_ask),
     "question": Situation(_asking),
     "plan": Situation(_planning),
+    "permission to fetch": Situation(_fetching, _let_ask),
     "trust": Situation(_distrusted, _trust_nothing),
     "in an editor": Situation(_editing),
     "a tool in an editor": Situation(_committing),
