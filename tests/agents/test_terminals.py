@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -32,12 +34,13 @@ TEXTS = (
     "a[201~b",
     "a line of some text\n" * 5000 + "end",
 )
+WITH_TOOLS = [name for name in EVERY if name != "aider"]
 
 
 @pytest.fixture
-def lit() -> Iterator[Engine]:
+def lit(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An agent that has just started on a busy machine may take no key for a while: it is asked to leave for longer."""
-    with engine(LAMPLIGHTER_ASK="30s") as made:
+    with engine(LAMPLIGHTER_ASK=getattr(request, "param", "30s")) as made:
         yield made
 
 
@@ -104,14 +107,31 @@ def test_one_at_work_leaves_in_its_own_way(lit: Engine, stage: Callable[..., Sta
 
 
 @pytest.mark.parametrize("round", range(int(os.environ.get("LAMPLIGHTER_AGENT_ROUNDS") or "1")))
-@pytest.mark.parametrize("stage", [name for name in EVERY if name != "aider"], indirect=True)  # it has no tools
+@pytest.mark.parametrize("stage", WITH_TOOLS, indirect=True)
 def test_one_with_a_tool_at_work_leaves_in_its_own_way(lit: Engine, stage: Callable[..., Stage], round: int) -> None:
     made = stage(lit)
     made.model.script = [[made.tool(), Say("never said")]]
     session = made.terminal()
     made.submit(session, "go")
     assert wait_until(lambda: "tool" in made.roles(), PATIENCE), made.told(session)
-    assert left_as_asked(made, session)
+    assert left_as_asked(made, session), made.told(session)
+    assert made.left() == []
+
+
+@pytest.mark.parametrize("lit", ["2s"], indirect=True)
+@pytest.mark.parametrize("stage", WITH_TOOLS, indirect=True)
+def test_one_that_hangs_with_a_tool_at_work_is_ended_by_force(lit: Engine, stage: Callable[..., Stage]) -> None:
+    made = stage(lit)
+    made.model.script = [[made.tool(), Say("never said")]]
+    session = made.terminal()
+    made.submit(session, "go")
+    assert wait_until(lambda: "tool" in made.roles(), PATIENCE), made.told(session)
+    for process in made.left():
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGSTOP)
+    ended = lit.call("end_session", session=session, grace="1s")
+    assert (ended["state"], ended["certificate"]["survivors"]) == ("ended", [])
+    assert ended["how"] in ("terminated", "killed")
     assert made.left() == []
 
 
