@@ -59,7 +59,7 @@ def query(text: str) -> Query:
         raise InputError(
             Code.BAD_INPUT,
             "there is nothing to search for",
-            "say what in a few words; lamp records lists without a search",
+            "say what in a few words; lamp records lists them all",
         )
     terms, stopped = _terms(_plain(wanted[:_READ_OF_A_QUERY]))
     chosen = list(terms or stopped)[:MOST_TERMS]

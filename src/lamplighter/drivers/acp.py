@@ -26,7 +26,7 @@ class AcpDriver:
         raise InputError(
             Code.BAD_INPUT,
             "a session that speaks ACP has no keyboard: Escape or C-c cancels its turn, other keys mean nothing",
-            "send a prompt as text; or lamp send SESSION --keys Escape to cancel",
+            "send a prompt as text; or lamp send --keys SESSION Escape to cancel",
         )
 
     async def type(self, line: Line, place: Mapping[str, Any], data: bytes, by: str, key: str) -> dict[str, Any]:

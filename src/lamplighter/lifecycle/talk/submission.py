@@ -214,7 +214,7 @@ class Submission:
             return _conflict(session, shown, message, _keys(session, "read its question", "then send the text"))
         if shown is not None and shown.told is not None and shown.told.sign is Sign.WORKING:
             message = "is at work, and takes no text until its turn is over; nothing was typed"
-            return _conflict(session, shown, message, f"lamp wait {session.name} --for finished, then send the text")
+            return _conflict(session, shown, message, f"lamp wait {session.name} --for idle, then send the text")
         newer = await self.screens.newer(session)
         message = f"shows no input line that is known; nothing was typed{f'. {newer}' if newer else ''}"
         return _conflict(session, shown, message, _keys(session, "see its screen", "then send the text"))

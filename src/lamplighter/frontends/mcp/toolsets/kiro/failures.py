@@ -9,6 +9,7 @@ from typing import Any
 
 from lamplighter.errors import Code, LampError
 from lamplighter.frontends.mcp.toolset import failed
+from lamplighter.frontends.mcp.wording import worded
 
 CODES: dict[Code, str] = {
     Code.NOT_FOUND: "SESSION_NOT_FOUND",
@@ -23,6 +24,15 @@ CODES: dict[Code, str] = {
     Code.OUTCOME_UNKNOWN: "COMMAND_FAILED",
     Code.HOLDER_UNREACHABLE: "COMMAND_FAILED",
 }
+_WORDS = {
+    "start": "kiro_session_create",
+    "ls": "kiro_session_list",
+    "show": "kiro_session_list",
+    "send": "kiro_chat",
+    "read": "kiro_history",
+    "end": "kiro_session_end",
+    "kill": "kiro_session_end",
+}
 _FIELDS = {"message": "INVALID_MESSAGE", "command": "INVALID_COMMAND"}
 
 
@@ -35,4 +45,4 @@ def code_of(error: LampError) -> str:
 
 
 def failure(error: LampError) -> tuple[str, dict[str, Any]]:
-    return failed({"error": {**error.document(), "code": code_of(error)}})
+    return failed({"error": {**worded(error, _WORDS, implicit_approval=True).document(), "code": code_of(error)}})

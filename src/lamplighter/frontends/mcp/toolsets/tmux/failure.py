@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import Code, LampError
+from lamplighter.frontends.mcp.wording import worded
 
 _ALONE = frozenset({Code.BAD_NAME, Code.NOT_FOUND, Code.NAME_TAKEN, Code.SURVIVORS})
 """Codes whose message is this toolset's own, to the letter; nothing is added to it."""
+_WORDS = {
+    "start": "new_session",
+    "ls": "list_sessions",
+    "read": "capture_pane",
+    "send": "send_keys",
+    "end": "kill_session",
+    "kill": "kill_session",
+}
 
 
 def failure(error: LampError) -> tuple[str, dict[str, Any] | None]:
@@ -19,4 +28,5 @@ def failure(error: LampError) -> tuple[str, dict[str, Any] | None]:
     if request:  # the inputs here have no place for the id of an approval, and need none
         then = "then make the same call again"
         return f"{error.message}. The operator grants it with: lamp approve {request}; {then}", None
-    return f"{error.message}. {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else error.message, None
+    hint = worded(error, _WORDS, implicit_approval=True).hint
+    return f"{error.message}. {hint[:1].upper()}{hint[1:]}" if hint else error.message, None
