@@ -65,8 +65,17 @@ def text_result(result: dict[str, Any]) -> dict[str, Any]:
 
 def told(parts: list[str]) -> dict[str, Any]:
     *text, facts = parts
-    lines = [line.partition(": ") for line in facts.splitlines() if not line.startswith(" ")]
-    return {"text": "".join(text), **{name: _value(value) for name, _, value in lines}}
+    found: dict[str, Any] = {"text": "".join(text)}
+    part: dict[str, Any] = found
+    for line in facts.splitlines():
+        name, _, value = line.strip().partition(": ")
+        if not line.startswith(" "):
+            part = found
+        if name.endswith(":"):
+            part = found[name[:-1]] = {}  # what is indented below is within it
+        else:
+            part[name] = _value(value)
+    return found
 
 
 def _value(word: str) -> Any:

@@ -5,11 +5,19 @@ Knows pydantic's schemas; knows nothing of tools.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from pydantic import BaseModel
 
 Schema = dict[str, Any]
+_PLAIN_BOUNDS: dict[str, Callable[[Any], bool]] = {
+    "maxLength": lambda most: most is not None,
+    "maximum": lambda most: most is not None and most >= 1_000_000,
+    "minimum": lambda least: least == 0,
+    "minItems": lambda least: least == 1,
+}
+"""Bounds that nobody comes near who means what he says; whoever passes one is told so."""
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
@@ -35,7 +43,8 @@ def _without_required(part: Any) -> Any:
         return part
     node = cast("Schema", part)
     properties: Schema = node.get("properties", {})
-    found = {name: _without_required(value) for name, value in node.items() if name not in ("required", "properties")}
+    left_out = ("required", "properties", *(["items"] if node.get("items") == {"type": "object"} else []))
+    found = {name: _without_required(value) for name, value in node.items() if name not in left_out}
     return (
         {**found, "properties": {name: _without_required(value) for name, value in properties.items()}}
         if properties
@@ -69,10 +78,12 @@ def _shrunk(part: Any, definitions: Schema, *, null_is_left_out: bool) -> Any:
         node = {**target, **node}
     if isinstance(node.get("title"), str):
         del node["title"]
-    node.pop("maxLength", None)  # whoever passes it is told so
+    for bound, plain in _PLAIN_BOUNDS.items():
+        if plain(node.get(bound)):
+            del node[bound]
     if node.get("additionalProperties") is True:  # which is so where nothing is said
         del node["additionalProperties"]
-    if node.get("default", 0) is None:
+    if node.get("default", 0) in (None, ""):  # which is left out
         del node["default"]
     properties = node.pop("properties", None)
     shrunk = {name: shrunk_part(value) for name, value in node.items()}

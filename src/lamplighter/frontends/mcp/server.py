@@ -72,7 +72,7 @@ class Desk:
         self.toolset = toolset
         self.refusals = refusals
         self.consent = Consent(app)
-        self._listed = types.ListToolsResult(tools=[_described(tool) for tool in toolset.tools])
+        self._listed = types.ListToolsResult(tools=[_described(tool, brief=toolset.brief) for tool in toolset.tools])
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return self._listed
@@ -214,23 +214,34 @@ def conversation_of(app: App, context: Context) -> Conversation:
     return Conversation(app, envelope.client, envelope.key, context.session.report_progress)
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, *, brief: bool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=_annotations(tool.hints),
+        annotations=_brief(tool.hints) if brief else _whole(tool.hints),
     )
 
 
-def _annotations(hints: Hints) -> types.ToolAnnotations:
-    """Without what the protocol takes for granted: that a tool writes, destroys, is not idempotent and reaches beyond."""
+def _whole(hints: Hints) -> types.ToolAnnotations:
     return types.ToolAnnotations(
-        read_only_hint=hints.read_only or None,
-        destructive_hint=None if hints.destructive else False,
-        idempotent_hint=hints.idempotent or None,
+        read_only_hint=hints.read_only,
+        destructive_hint=hints.destructive,
+        idempotent_hint=hints.idempotent,
+        open_world_hint=hints.open_world,
+    )
+
+
+def _brief(hints: Hints) -> types.ToolAnnotations:
+    """Without what the protocol takes for granted: that a tool writes, destroys, is not idempotent and reaches beyond; and that
+    one that only reads neither destroys nor differs the second time. Something is always said."""
+    granted = hints.destructive and not hints.idempotent and hints.open_world
+    return types.ToolAnnotations(
+        read_only_hint=False if granted else hints.read_only or None,
+        destructive_hint=None if hints.destructive or hints.read_only else False,
+        idempotent_hint=None if hints.read_only else hints.idempotent or None,
         open_world_hint=None if hints.open_world else False,
     )
 

@@ -104,7 +104,7 @@ class Toolset:
     """`failure` says how an error reads; by default as the core's do. `written` makes the text of a result; by default it is the
     whole result as JSON, which scripts of other servers' users parse. `resources` makes what there is to read beside the tools.
     `implicit_approval`: its inputs have no place for the id of one, so the same call again finds what was granted. `aliases`:
-    names that are not listed, and mean a tool that is."""
+    names that are not listed, and mean a tool that is. `brief`: its list leaves out what clients take for granted."""
 
     name: str
     title: str
@@ -114,6 +114,7 @@ class Toolset:
     written: Callable[[dict[str, Any]], str] = field(default=as_json)
     resources: Callable[[App], Resources] | None = None
     implicit_approval: bool = False
+    brief: bool = False
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property

@@ -39,4 +39,5 @@ TOOLSET = Toolset(
     ),
     written=outlined,
     resources=SessionResources,
+    brief=True,
 )

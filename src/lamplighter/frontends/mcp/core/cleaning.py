@@ -19,7 +19,7 @@ _ROW = ("id", "name", "verdict", "processes", "memory", "outcome")
 class CleanedUp(Result):
     plan: str = Field(description="pass as apply")
     applied: bool
-    sums: dict[str, int]
+    sums: dict[str, Any] = Field(description="how many, and memory")
     rows: list[dict[str, Any]] = Field(description="id, name, verdict, because; once applied: outcome, why")
     not_in_plan: list[dict[str, Any]] = Field(description="id, name, verdict, why")
 
@@ -29,10 +29,10 @@ async def cleanup_sessions(conversation: Conversation, request: Request) -> Answ
     what it frees; with apply=PLAN alone it looks at each row again, skips what has changed, and ends the rest
     politely, with a proof each.
 
-    For one session: end_session or kill_session. By default what is orphaned, finished or leftover. Never in a
-    plan: active ones (unless force), protected, main and system ones, your own, those with people attached, and
-    what is not yours; not_in_plan says why. With others: what is not yours, applied with one approval. A plan holds ten
-    minutes, once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND, APPROVAL_NEEDED, FORBIDDEN.
+    For one session: end_session or kill_session. Never in a plan: active ones (unless force), protected, main and
+    system ones, your own, those with people attached, and what is not yours (unless others); not_in_plan says why. A
+    plan is good for ten minutes, once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED, NOT_FOUND,
+    APPROVAL_NEEDED, FORBIDDEN.
     """
 
     async def each(step: dict[str, Any]) -> None:

@@ -10,16 +10,16 @@ from pydantic.fields import FieldInfo
 
 from lamplighter.operations.operation import Request
 
-SESSION = "id, its beginning, or name"
-APPROVAL = "id from APPROVAL_NEEDED"
+SESSION = "id or name"
+APPROVAL = "granted id from APPROVAL_NEEDED"
 _SHORT = {
     "session": SESSION,
     "approval": APPROVAL,
-    "grace": "time between TERM and KILL; else the setting",
-    "reason": "why",
+    "grace": "from TERM to KILL: 5s, 0; else the setting",
+    "reason": "why it ends",
     "text": "what to type; with keys: their names, apart by spaces",
     "enter": "press Enter after the text",
-    "force": "also when it is active",
+    "force": "active ones too",
     "selection": "as list_sessions has it",
 }
 """What agents read in every list: shorter than for people."""

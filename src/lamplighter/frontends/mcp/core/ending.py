@@ -20,10 +20,7 @@ ENDS = Hints(read_only=False, destructive=True, idempotent=True)
 class EndedBy(Result):
     id: str
     state: str = Field(description="ended; or ending: your own, or something survives")
-    certificate: dict[str, Any] = Field(
-        description="guarantee, seconds, ended (how many), processes (each), survivors, spared"
-    )
-    handoff: dict[str, Any] | None
+    certificate: dict[str, Any] = Field(description="the proof: processes, survivors, spared, guarantee")
 
 
 _MORE = ("name", "how", "reason", "exit", "summary")
@@ -44,9 +41,9 @@ async def end_session(conversation: Conversation, request: Request) -> Answer:
     """End one session politely and hand over what it knew: the hand-off is stored, then it is asked to stop, gets TERM,
     and KILL after the grace, until nothing of its process tree is left, which the certificate proves.
 
-    Without session it ends your own: you are answered first, and end when your turn is over. Give a checkpoint at
-    least; without words one is inferred. Use it when work is done; kill_session for what hangs, cleanup_sessions for
-    many. Destroyed: its processes and unsaved work. Asking again returns the same ending and stores nothing twice.
+    Without session it ends your own: you are answered first, and end when your turn is over. Use it when work is done;
+    kill_session for what hangs, cleanup_sessions for many. Without a checkpoint one is inferred. Destroyed: its processes
+    and unsaved work. Asking again returns the same ending and stores nothing twice.
 
     Yourself and what you started; else APPROVAL_NEEDED. NOT_FOUND.
     """
@@ -65,13 +62,16 @@ END_SESSION = Tool(
         "approval",
         relational_delta=(str | None, Field(default=None, description="what changed in working together")),
         next_session_focus=(str | None, Field(default=None, description="where to resume")),
-        transcript_path=(str | None, Field(default=None, description="of this conversation")),
+        transcript_path=(
+            str | None,
+            Field(default=None, description="file of this conversation, for what you do not say"),
+        ),
         epitaph=(str | None, Field(default=None, description="a last word")),
         session=(
             str | None,
             Field(default=None, description=f"{SESSION}; yours if left out"),
         ),
-        checkpoint=(str | None, Field(default=None, description="where the work stands: the most important of these")),
+        checkpoint=(str | None, Field(default=None, description="where the work stands; give at least this")),
         decisions=(list[str], Field(default_factory=list, description="what was decided, and why")),
         open_loops=(list[str], Field(default_factory=list, description="questions and tasks not done")),
         preferences=(list[str], Field(default_factory=list, description="how the user likes things")),
@@ -80,7 +80,10 @@ END_SESSION = Tool(
         resolved_loops=(list[str], Field(default_factory=list, description="ids of loops that are done")),
         dropped_loops=(list[str], Field(default_factory=list, description="ids of loops given up")),
         project=(str | None, Field(default=None, description="by default the session's own")),
-        succession_policy=(Policy | None, Field(default=None, description="whether somebody may go on from here")),
+        succession_policy=(
+            Policy | None,
+            Field(default=None, description="whether a session may or must go on from here"),
+        ),
     ),
     EndedBy,
     end_session,
@@ -90,7 +93,7 @@ END_SESSION = Tool(
 
 async def kill_session(conversation: Conversation, request: Request) -> Answer:
     """Stop one session now: TERM to its whole process tree, KILL after the grace (0 for at once), until nothing is left,
-    detached children included, which the certificate proves.
+    which the certificate proves.
 
     Use it for what is stuck, orphaned or ignores end_session; prefer end_session for one that can still finish,
     cleanup_sessions for many. Without force an active one is refused with ACTIVE and goes on. Destroyed: its processes

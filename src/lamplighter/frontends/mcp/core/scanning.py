@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.core.size import cut, fitting
 from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, told
@@ -14,8 +16,8 @@ _MOST_PROCESSES = 20
 
 class Scanned(Result):
     sums: dict[str, Any]
-    leaks: list[dict[str, Any]]
-    agents: list[dict[str, Any]]
+    leaks: list[dict[str, Any]] = Field(description="id, agent, certainty, because, memory, processes, files")
+    agents: list[dict[str, Any]] = Field(description="agent, pid, cwd, since, memory, …")
 
 
 async def scan_host(conversation: Conversation, _: Request) -> Answer:
@@ -23,8 +25,8 @@ async def scan_host(conversation: Conversation, _: Request) -> Answer:
     jobs), and for live agents that no session stands for.
 
     Use it when the machine is slow or after an agent crashed; for sessions and their leftovers use list_sessions, to end
-    those cleanup_sessions. It only looks: what it finds is the operator's to end (lamp scan). Each leak has a certainty
-    (certain, likely) with its reasons, and its processes. At most 20 processes a leak; leaks_left_out counts the rest.
+    those cleanup_sessions. It only looks; to end what it finds is the operator's (lamp scan). Each leak is certain or likely,
+    because says why. At most 20 processes a leak; leaks_left_out counts leaks that do not fit.
     """
     found = await conversation.operate("scan_host")
     leaks, agents = [_leak(leak) for leak in found["leaks"]], [_agent(agent) for agent in found["agents"]]

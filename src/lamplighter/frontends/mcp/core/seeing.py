@@ -39,7 +39,7 @@ class Listed(Result):
         description="id, name, state, verdict, because, owner, quiet_for (seconds), memory (bytes), …; ended: exit, how, reason"
     )
     left_out: int = Field(description="how many more match")
-    next: str | None = Field(description="pass as `after` for the next page")
+    next: str | None = Field(description="pass as after; null: no more")
 
 
 def brief(row: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ async def list_sessions(conversation: Conversation, request: ListTool) -> Answer
     them.
 
     Use it to find an id or to see what you have left running; for one in full get_session, to end many
-    cleanup_sessions. Anybody may see all. Oldest first, in pages: left_out counts the rest, next goes into after.
+    cleanup_sessions. Anybody may see all. Oldest first, in pages.
     Ended ones only with `ended` in the selection. unknown is never safe to kill.
     """
     found = await conversation.operate("list_sessions", selection=request.selection)
@@ -75,11 +75,10 @@ class Detail(Result):
     output: int = Field(description="newest cursor")
     tree: list[dict[str, Any]] = Field(description="processes")
     tree_left_out: int
-    handoff: dict[str, Any] | None
-    ending: dict[str, Any] | None
 
 
 _ALSO = (
+    "handoff",
     "owner",
     "limits",
     "warnings",

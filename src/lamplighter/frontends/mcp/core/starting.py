@@ -16,22 +16,28 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    command=(list[str], Field(default_factory=list, description="program and arguments")),
-    agent=(str | None, Field(default=None, description="claude, codex, gemini… instead of command")),
-    prompt=(str | None, Field(default=None, description="first prompt")),
-    resume=(str | None, Field(default=None, description="agent's id, session, or last")),
-    model=(str | None, Field(default=None, description="its model")),
+    command=(list[str], Field(default_factory=list, description="program and its arguments; or give agent")),
+    agent=(str | None, Field(default=None, description="an agent instead of a command: claude, codex, gemini…")),
+    prompt=(str | None, Field(default=None, description="the agent's first prompt")),
+    resume=(
+        str | None,
+        Field(default=None, description="the agent's conversation to go on with: its id, a session, or last"),
+    ),
+    model=(str | None, Field(default=None, description="the agent's model")),
     headless=(bool, Field(default=False, description="pipes instead of a terminal")),
     tmux=(bool, Field(default=False, description="in the user's own tmux")),
-    keep_children=(bool, Field(default=False, description="what it leaves goes on")),
+    keep_children=(bool, Field(default=False, description="at its end what it started goes on")),
     kind=(Literal["task", "subagent", "cron"], Field(default="task", description="what it is for")),
-    cwd=(str | None, Field(default=None, description="absolute; by default yours")),
-    name=(str | None, Field(default=None, description="unique among the living")),
+    cwd=(str | None, Field(default=None, description="folder, absolute; by default yours")),
+    name=(
+        str | None,
+        Field(default=None, description="unique among living sessions; else from the command"),
+    ),
     project=(str | None, Field(default=None, description="by default that of its folder")),
     idle_limit=(str | None, Field(default=None, description="end it when quiet so long: 30m, 8h")),
     max_age=(str | None, Field(default=None, description="end it when older than this: 2h, 3d")),
     max_memory=(str | None, Field(default=None, description="end it when it takes more: 500M, 2G")),
-    from_session=(str | None, Field(default=None, description="go on from this: id, name, or last")),
+    from_session=(str | None, Field(default=None, description="start with this one's hand-off: id, name, or last")),
     env=(dict[str, str], Field(default_factory=dict, description="variables added to yours")),
 )
 
@@ -41,16 +47,15 @@ class Started(Result):
     name: str
     state: str
     pid: int
-    parent: str | None
 
 
 async def start_session(conversation: Conversation, request: Request) -> Answer:
     """Start a program or another agent as a new session of yours; returns its id once the program has been executed.
 
     Use it for work that goes on beside you: agents, servers, long builds. Not for typing into one that runs (send_input)
-    or a short command (your shell). All it starts dies with it at end_session or kill_session. Give command or agent.
-    Run by no shell (for pipes: ["sh", "-c", "…"]), with your user's rights, on a terminal unless headless or tmux. With
-    from_session it has that one's hand-off: in the file LAMPLIGHTER_HANDOFF, for {handoff} in command, in an agent's prompt.
+    or a short command (your shell). All it starts dies with it at end_session or kill_session. Run by no shell (for pipes:
+    ["sh", "-c", "…"]), with your user's rights, on a terminal unless headless or tmux. The hand-off of from_session is in the
+    file LAMPLIGHTER_HANDOFF, in an agent's prompt, and replaces {handoff} in command.
 
     Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; SUCCEEDED or
     NO_SUCCESSOR for from_session.
@@ -60,7 +65,7 @@ async def start_session(conversation: Conversation, request: Request) -> Answer:
     found = await conversation.operate(
         "start_session", environment=conversation.client.environment or _plain(), **arguments
     )
-    return Answer({name: found[name] for name in Started.model_fields})
+    return Answer({name: found[name] for name in (*Started.model_fields, "parent")})
 
 
 def _plain() -> dict[str, str]:

@@ -18,11 +18,11 @@ from lamplighter.operations.talk import SendInput, WaitSession
 class SentTo(Result):
     id: str
     size: int = Field(description="bytes that reached it")
-    cursor: int = Field(description="read_output since here is the answer")
+    cursor: int = Field(description="the answer begins here")
 
 
 async def send_input(conversation: Conversation, request: Request) -> Answer:
-    """Type into a running session as a person at its keyboard would, then press Enter.
+    """Type into a running session, then press Enter.
 
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
     (end_session, kill_session). Sent literally and exactly once, to an agent submitted as one prompt; with keys=true
@@ -61,7 +61,7 @@ _FACTS = ("id", "cursor", "more", "lost", "exact")
 
 
 async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
-    """Read what a session shows on its screen now, or what it has printed, by cursor.
+    """Read a session's screen, its output or its agent's transcript.
 
     Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
     repeating a byte. To wait use wait_session; for state or exit get_session. Nothing is consumed.
@@ -92,15 +92,13 @@ READ_OUTPUT = Tool(
 
 
 class WaitTool(Request):
-    session: str = Field(description="id, its beginning, name, or a selection: mine,kind:subagent")
+    session: str = Field(description="id, name, or a selection: mine,kind:subagent")
     until: str = Field(
         default="ended",
         description="ended; idle (quiet, at no work); waiting (it asks a person); reply (to what was sent last); text=… (it "
         "prints that). Several, with commas: the first that comes",
     )
-    first: bool = Field(
-        default=False, description="of several sessions: return at the first that gets there, not at the last"
-    )
+    first: bool = Field(default=False, description="of several: return at the first that gets there")
     timeout: str = Field(default="50s", description="give up after this: 30s, 10m; the session goes on")
     since: int | None = Field(default=None, ge=0, description="with text=…: from this cursor on, not from now")
     quiet: str = Field(
@@ -114,9 +112,7 @@ _TIMEOUT = "timeout"
 
 class WaitedFor(Result):
     met: str = Field(description="what came true, or timeout")
-    sessions: list[dict[str, Any]] = Field(
-        description="each: id, name, state, met (what came true of it, or timeout), cursor, exit, failed, reply"
-    )
+    sessions: list[dict[str, Any]] = Field(description="id, name, state, met, cursor, exit, failed, reply")
     left_out: int
 
 
