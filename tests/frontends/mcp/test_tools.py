@@ -107,6 +107,18 @@ def test_each_description_names_its_neighbours() -> None:
 # -- what they do
 
 
+def test_the_ended_are_listed_with_how_they_ended(client: McpClient) -> None:
+    over = client.call("start_session", command=["sh", "-c", "exit 3"])["id"]
+    client.call("wait_session", session=over, timeout="120s")
+    runs = client.call("start_session", command=["cat"])["id"]
+    ended, running = client.call("list_sessions", selection="all+ended")["sessions"]
+    assert (ended["id"], running["id"]) == (over, runs)
+    assert ended["exit"]["code"] == 3
+    assert ended["how"]
+    assert "reason" in ended
+    assert "how" not in running
+
+
 def test_a_whole_round(client: McpClient, mark: str) -> None:
     started = client.call("start_session", command=["sh", "-c", f": {mark}; echo hello; exec cat"], name="round")
     session = started["id"]
