@@ -114,7 +114,7 @@ def test_waiting_for_several_that_never_come_to_it(calm: Engine) -> None:
     late = code(calm, "wait_session", session="job-*", timeout="1s")
     assert late.code is Code.TIMEOUT
     assert "8 of " in late.message or "job-0" in late.message
-    assert len(late.details["sessions"]) == 8
+    assert len(late.details["late"]) == 8
     assert code(calm, "wait_session", session="nothing-*", timeout="1s").code is Code.NOT_FOUND
     assert code(calm, "wait_session", session=" ", timeout="1s").code is Code.NOT_FOUND
     assert code(calm, "wait_session", session="job-*", until="rain", timeout="1s").code is Code.BAD_INPUT

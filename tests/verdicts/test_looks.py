@@ -62,10 +62,13 @@ def test_what_wants_to_run_and_gets_no_cpu_works() -> None:
     starved, resting = (proc.Stat(6, [state, *[b"0"] * 49], b"cc") for state in (b"R", b"S"))
     track = _track(0.0)
     rates: list[float | None] = []
+    busy: list[float] = []
     for now, seen in enumerate((resting, starved, resting, starved, starved, resting)):
         track.see(10.0 + 3 * now, Measure([seen], front=front, at=10.0 + 3 * now), None)
         rates.append(track.behind_rate)
+        busy.append(track.busy_at)
     assert rates == [None, 0.0, 0.0, 0.0, BUSY_CPU, 0.0]
+    assert busy == [0.0, 0.0, 0.0, 0.0, 22.0, 22.0]
 
 
 def test_what_was_found_once_is_looked_for_again() -> None:

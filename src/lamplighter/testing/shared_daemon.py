@@ -28,8 +28,9 @@ def serve() -> None:
     tools: dict[str, list[subprocess.Popen[bytes]]] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         os.chdir(HOME)  # by its name alone: a test's folder may be too long for the address of a socket
-        listener.bind("sock")
+        listener.bind("sock~")
         listener.listen()
+        os.rename("sock~", "sock")  # whoever sees it can connect
         clients: list[socket.socket] = []  # each for as long as it wishes
         while True:
             for ready in select.select([listener, *clients], [], [])[0]:

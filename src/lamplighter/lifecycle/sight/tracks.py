@@ -35,6 +35,7 @@ class Track:
     busy_at: float
     still_since: float
     still_cpu: float = 0.0
+    wanting: frozenset[tuple[int, int]] = frozenset()
     heavy_at: float = 0.0
     left_at: float = 0.0
     printed: float = -1.0
@@ -66,8 +67,11 @@ class Track:
     def see(self, now: float, measure: Measure, reading: Reading | None) -> None:
         """Take in one look."""
         self.looked_at = now
-        if measure.rate is not None and measure.rate >= BUSY_CPU:
+        wanting = _wanting(measure, None)
+        # One that wants to run at look after look is busy, even if a busy machine gives it next to nothing.
+        if (measure.rate is not None and measure.rate >= BUSY_CPU) or not wanting.isdisjoint(self.wanting):
             self.busy_at = now
+        self.wanting = wanting
         # Next to nothing over a long while is nothing: a timer that fires, a cursor that blinks.
         # Less than before is no stillness either: something has ended that nobody of it waited for, and took its CPU along.
         spent = measure.cpu - self.still_cpu
@@ -157,7 +161,7 @@ def _cpu_behind(measure: Measure, front: int) -> float:
     return measure.cpu - sum(stat.cpu for stat in measure.processes if stat.pid == front)
 
 
-def _wanting(measure: Measure, front: int) -> frozenset[tuple[int, int]]:
+def _wanting(measure: Measure, front: int | None) -> frozenset[tuple[int, int]]:
     return frozenset(stat.key for stat in measure.processes if stat.state == "R" and stat.pid != front)
 
 
