@@ -80,7 +80,7 @@ def test_what_a_client_left_is_orphaned_after_ten_minutes(timed: Timed) -> None:
     assert wait_until(is_orphaned)
     assert passed > 600
     assert lit.show("sleeps")["evidence"][0].startswith(gone)
-    assert lit.show("computes")["verdict"] == "working"
+    assert becomes(lit, "computes", "working")
     assert gone in lit.show("computes")["evidence"]
 
 
