@@ -37,6 +37,9 @@ def test_an_agent_hands_over_and_the_next_goes_on(lit: Engine, protocol: str) ->
             assert text in loaded["text"]
         assert loaded["before"]["id"] == first.session
         (loop,) = client.call("search_records", query="fixtures", types=["open_loop"])["records"]
+        assert loop["id"] in [row["id"] for row in client.call("search_records")["records"]], (
+            "without a query the newest"
+        )
         client.call("update_record", action="resolve", records=[loop["id"]], why="the platform team")
         assert client.call("search_records", query="fixtures", types=["open_loop"])["records"] == []
         assert "who owns the fixtures?" not in client.call("load_handoff")["text"]
