@@ -90,6 +90,8 @@ class Scribe:
         elif word == "fail":
             self.answer([{"type": "text", "text": f"API Error: {text}"}], "stop_sequence", isApiErrorMessage=True)
         else:
+            if word == "half":
+                prompt()  # as an agent does: what was submitted leaves the input line before it is answered
             self.answer(said, "end_turn", half=word == "half")
         print(f"> {text}", flush=True)
 
