@@ -17,6 +17,7 @@ from lamplighter.lifecycle.archive import Archive
 from lamplighter.lifecycle.callers import Callers
 from lamplighter.lifecycle.choosing import Choosing
 from lamplighter.lifecycle.cleanup import Cleanup
+from lamplighter.lifecycle.clients import Clients
 from lamplighter.lifecycle.continuity.booting import Booting
 from lamplighter.lifecycle.continuity.farewell import Farewell
 from lamplighter.lifecycle.continuity.guests import Guests
@@ -135,6 +136,7 @@ class App:
         self.captures = Captures(self.fleet)
         self.hearing = Hearing(self.fleet, self.conversations, self.captures, self.packing)
         self.booting = Booting(self.fleet, self.packing)
+        self.clients = Clients(self.fleet)
         self.resuming = Resuming(self.fleet, self.logical, self.packing)
         self.patrol = Patrol(self.fleet, self.judgement, self.undertaker, self.logical, self.tasks)
         self.patrol.listeners.append(self.usage.round)

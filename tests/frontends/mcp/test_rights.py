@@ -22,7 +22,7 @@ from lamplighter.testing.mcp_client import (
     inhabitant,
     outside,
 )
-from lamplighter.testing.processes import wait_until
+from lamplighter.testing.processes import none_left, wait_until
 
 pytestmark = pytest.mark.shared
 
@@ -225,6 +225,29 @@ def test_a_client_ends_what_it_started_and_asks_for_the_rest(lit: Engine, protoc
         lit.kill(lit.daemon())
         assert first.call("kill_session", session=own, force=True)["state"] == "ended", "also after a break"
         assert second.call("list_sessions")["sessions"] == []
+
+
+def test_a_client_that_is_started_again_has_what_it_started(lit: Engine, mark: str, tmp_path: Path) -> None:
+    """In the same place, once the earlier one is gone; neither elsewhere nor beside it."""
+    with outside(lit) as (first, bridge):
+        session = first.call("start_session", command=["sh", "-c", f": {mark}; exec cat"], name="kept")["id"]
+        below = lit.start("sleep", "300", name="below", parent=session)["id"]
+        owner = lit.show(session)["owner"]
+        assert owner.startswith(f"client:{bridge.pid}@")
+        with outside(lit) as (beside, _):
+            assert refused(beside, "kill_session", session="kept", force=True).code == "APPROVAL_NEEDED"
+    with outside(lit, folder=tmp_path) as (elsewhere, _):
+        assert refused(elsewhere, "end_session", session="kept").code == "APPROVAL_NEEDED"
+    assert lit.show(session)["owner"] == owner
+    with outside(lit) as (again, bridge):
+        assert again.call("end_session", session="below")["state"] == "ended"
+        assert lit.show(session)["owner"].startswith(f"client:{bridge.pid}@")
+        assert [event["action"] for event in lit.events(session)].count("taken back") == 1
+        assert again.call("kill_session", session="kept", force=True)["state"] == "ended"
+        following = again.call("start_session", command=["cat"], from_session=session, name="following")["id"]
+        assert again.call("kill_session", session=following, force=True)["state"] == "ended"
+    assert lit.show(below)["state"] == "ended"
+    assert none_left(mark)
 
 
 def test_the_person_at_a_client_is_asked(lit: Engine) -> None:

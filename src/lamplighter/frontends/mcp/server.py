@@ -86,6 +86,7 @@ class Desk:
         conversation = conversation_of(self.app, context)
         conversation.implicit_approval = self.toolset.implicit_approval
         await self.app.conversations.hear(conversation.caller.session, dict(params.meta or {}))
+        await self.app.clients.take_back(conversation.caller)
         try:
             return await self.consent.given(
                 context, params, conversation, lambda: self._run(tool, conversation, params.arguments or {})

@@ -16,11 +16,12 @@ from typing import Any
 from lamplighter.agents import program_name
 from lamplighter.agents.transcript import VARIABLES
 from lamplighter.domain.name import check_label, check_name, make_id, name_for, name_from
-from lamplighter.domain.permission import Caller
+from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.session import Driver, Session
 from lamplighter.errors import Code, UnavailableError
 from lamplighter.holder.files import read_json, write_file
 from lamplighter.holder.tree import HOME_MARK, MARK
+from lamplighter.lifecycle.clients import place_of
 from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.lifecycle.continuity.repository import commit_of
 from lamplighter.lifecycle.dialogue.conversations import begin, first_facts
@@ -53,6 +54,8 @@ class Intents:
         name = wanted or self.admission.free_name(base)
         told = launch.order.told(self.fleet.folder(identifier), launch.legacy.text if launch.legacy else None)
         facts = _first_facts(launch, line, cwd, told)
+        if caller.rank is Rank.CLIENT and (place := place_of(caller.pid)) is not None:
+            facts["client"] = place
         if launch.driver is Driver.TMUX:
             environment = launch.environment or dict(os.environ)
             facts["tmux"] = intended(name, launch.tmux_name, wanted is not None, environment)
