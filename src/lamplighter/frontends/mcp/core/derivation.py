@@ -11,14 +11,14 @@ from pydantic.fields import FieldInfo
 from lamplighter.operations.operation import Request
 
 SESSION = "id or name"
-APPROVAL = "granted id from APPROVAL_NEEDED"
+APPROVAL = "id from APPROVAL_NEEDED, once granted"
 _SHORT = {
     "session": SESSION,
     "approval": APPROVAL,
     "grace": "from TERM to KILL: 5s, 0; else the setting",
     "reason": "why it ends",
     "text": "what to type; with keys: their names, apart by spaces",
-    "enter": "press Enter after the text",
+    "enter": "press Enter after the text; never after keys",
     "force": "active ones too",
     "selection": "as list_sessions has it",
 }

@@ -39,11 +39,11 @@ def _answer(found: dict[str, Any]) -> Answer:
 
 async def end_session(conversation: Conversation, request: Request) -> Answer:
     """End one session politely and hand over what it knew: the hand-off is stored, then it is asked to stop, gets TERM,
-    and KILL after the grace, until nothing of its process tree is left, which the certificate proves.
+    and KILL after the grace, until its process tree is gone; the certificate proves it.
 
     Without session it ends your own: you are answered first, and end when your turn is over. Use it when work is done;
     kill_session for what hangs, cleanup_sessions for many. Without a checkpoint one is inferred. Destroyed: its processes
-    and unsaved work. Asking again returns the same ending and stores nothing twice.
+    and unsaved work.
 
     Yourself and what you started; else APPROVAL_NEEDED. NOT_FOUND.
     """
@@ -96,8 +96,8 @@ async def kill_session(conversation: Conversation, request: Request) -> Answer:
     which the certificate proves.
 
     Use it for what is stuck, orphaned or ignores end_session; prefer end_session for one that can still finish,
-    cleanup_sessions for many. Without force an active one is refused with ACTIVE and goes on. Destroyed: its processes
-    and unsaved work. Asking again returns the same ending.
+    cleanup_sessions for many. Without force one at work, waiting, unknown or attached to is refused: ACTIVE.
+    Destroyed: its processes and unsaved work.
 
     Yourself and what you started; others, force or not: APPROVAL_NEEDED. NOT_FOUND.
     """

@@ -22,10 +22,10 @@ class Scanned(Result):
 
 async def scan_host(conversation: Conversation, _: Request) -> Answer:
     """Scan this machine's processes for what dead agents left running outside Lamplighter's sessions (MCP servers, shells,
-    jobs), and for live agents that no session stands for.
+    jobs), and for live agents outside any session.
 
     Use it when the machine is slow or after an agent crashed; for sessions and their leftovers use list_sessions, to end
-    those cleanup_sessions. It only looks; to end what it finds is the operator's (lamp scan). Each leak is certain or likely,
+    those cleanup_sessions. It only looks; only the operator can end what it finds (lamp scan). Each leak is certain or likely,
     because says why. At most 20 processes a leak; leaks_left_out counts leaks that do not fit.
     """
     found = await conversation.operate("scan_host")

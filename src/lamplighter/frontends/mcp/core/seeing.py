@@ -20,8 +20,9 @@ _MOST_NAMED = 20
 class ListTool(Request):
     selection: str = Field(
         default="mine",
-        description="mine, all, a verdict (working waiting idle finished stuck orphaned leftovers unknown), ended, kind:cron, "
-        "project:X, owner:X, a name or a pattern (cron:*). Comma means and, plus means or: mine,idle+orphaned",
+        description="mine, all, a verdict (working waiting idle finished stuck unknown; orphaned: starter gone; "
+        "leftovers: exited, children left), ended, kind:cron, project:X, owner:X, a name or a pattern (cron:*). "
+        "Comma means and, plus means or and binds last: mine,idle+orphaned",
     )
     limit: int = Field(default=50, ge=1, le=200, description="rows at most")
     after: str | None = Field(default=None, max_length=40, description="`next` of the page before")

@@ -26,7 +26,7 @@ StartTool = derived(
     model=(str | None, Field(default=None, description="the agent's model")),
     headless=(bool, Field(default=False, description="pipes instead of a terminal")),
     tmux=(bool, Field(default=False, description="in the user's own tmux")),
-    keep_children=(bool, Field(default=False, description="at its end what it started goes on")),
+    keep_children=(bool, Field(default=False, description="what it started outlives it")),
     kind=(Literal["task", "subagent", "cron"], Field(default="task", description="what it is for")),
     cwd=(str | None, Field(default=None, description="folder, absolute; by default yours")),
     name=(
@@ -50,15 +50,15 @@ class Started(Result):
 
 
 async def start_session(conversation: Conversation, request: Request) -> Answer:
-    """Start a program or another agent as a new session of yours; returns its id once the program has been executed.
+    """Start a program or another agent as a new session of yours; returns its id once the program runs.
 
     Use it for work that goes on beside you: agents, servers, long builds. Not for typing into one that runs (send_input)
-    or a short command (your shell). All it starts dies with it at end_session or kill_session. Run by no shell (for pipes:
+    or a short command (your shell). All it starts dies with it, unless keep_children. Run by no shell (for pipes:
     ["sh", "-c", "…"]), with your user's rights, on a terminal unless headless or tmux. The hand-off of from_session is in the
-    file LAMPLIGHTER_HANDOFF, in an agent's prompt, and replaces {handoff} in command.
+    file that $LAMPLIGHTER_HANDOFF names, in an agent's prompt, and replaces {handoff} in command.
 
-    Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; SUCCEEDED or
-    NO_SUCCESSOR for from_session.
+    Leaves nothing when it fails: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; from_session:
+    SUCCEEDED (by another), NO_SUCCESSOR (it allows none).
     """
     arguments = given(request)
     arguments["cwd"] = arguments["cwd"] or conversation.client.cwd

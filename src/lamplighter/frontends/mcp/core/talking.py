@@ -27,7 +27,7 @@ async def send_input(conversation: Conversation, request: Request) -> Answer:
     Use it to answer a prompt, give an agent its next task or, with keys, interrupt it. Not to stop a session
     (end_session, kill_session). Sent literally and exactly once, to an agent submitted as one prompt; with keys=true
     it is names of keys (Up Enter C-c M-x F5). Cannot be taken back. Returns when it was taken, not answered: then
-    wait_session, and read_output from the cursor that comes back.
+    wait_session, and read_output with mode=output, since=cursor.
 
     Your own and those you started; else APPROVAL_NEEDED. ACTIVE when an agent's dialog would take the text; ENDED when over.
     """
@@ -64,9 +64,9 @@ async def read_output(conversation: Conversation, request: ReadTool) -> Answer:
     """Read a session's screen, its output or its agent's transcript.
 
     Use screen for a program that draws, such as an agent; output with since to follow a log without missing or
-    repeating a byte. To wait use wait_session; for state or exit get_session. Nothing is consumed.
+    repeating a byte. To wait use wait_session; for state or exit get_session. Answers with the text and the next cursor.
     Works after the end, while the log is kept. Output without since begins 200 lines before the end. NOT_FOUND;
-    BAD_INPUT past the end; APPROVAL_NEEDED for others' where agents read their own.
+    BAD_INPUT past the end; APPROVAL_NEEDED for others' if agents may read only their own.
     """
     arguments = given(request)
     if request.mode == "screen":
@@ -120,9 +120,9 @@ async def wait_session(conversation: Conversation, request: WaitTool) -> Answer:
     """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; of several, until each has
     or, with first, the first.
 
-    Use it instead of asking again; for the state now use get_session. Changes nothing: cancelling it, or its timeout
-    (met=timeout, with each session's state), stops the waiting alone. Many clients give up after 60 s. For the answer to
-    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it is over before that.
+    Use it instead of asking again; for the state now use get_session. Changes nothing: a cancel or a timeout
+    (met=timeout, with each session's state) stops only the waiting. Many clients give up after 60 s. For the answer to
+    what you typed: until reply, or text=… with since = the cursor from send_input. ENDED when it ends first.
     """
     try:
         found = await conversation.operate("wait_session", **given(request))
