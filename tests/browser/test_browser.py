@@ -57,7 +57,7 @@ def test_it_draws_with_the_libraries(browser: Visits, serve: Serve) -> None:
 
 def test_a_terminal_is_drawn_without_inline_styles(browser: Visits, serve: Serve) -> None:
     page = browser.visit(serve("<div></div>", TERMINAL)).page
-    page.wait_for_function("window.drawn")
+    page.wait_for_function("() => window.drawn")
     red = page.locator(".xterm-rows span", has_text="red").first
     red.wait_for()
     assert red.evaluate("each => getComputedStyle(each).color") == "rgb(1, 2, 3)"
@@ -65,7 +65,7 @@ def test_a_terminal_is_drawn_without_inline_styles(browser: Visits, serve: Serve
     assert page.evaluate(viewport) == "rgb(16, 32, 48)"
     assert page.evaluate("window.terminal.buffer.active.cursorX") == len("red 漢 link") + 1
     page.locator(".xterm-helper-textarea").press_sequentially("ls")
-    page.wait_for_function("window.typed === 'ls'")
+    page.wait_for_function("() => window.typed === 'ls'")
     adopted = page.evaluate("document.adoptedStyleSheets.length")
     page.evaluate("window.terminal.dispose()")
     assert (adopted, page.evaluate("document.adoptedStyleSheets.length")) == (3, 0)
@@ -111,7 +111,7 @@ def test_visits_do_not_know_of_each_other(browser: Visits, serve: Serve) -> None
     url = serve("<p>here</p>", "document.cookie = document.cookie ? 'seen=twice' : 'seen=once'")
     visits = [browser.visit(url) for _ in range(2)]
     for visit in visits:
-        visit.page.wait_for_function("document.cookie")
+        visit.page.wait_for_function("() => document.cookie")
         assert visit.page.evaluate("document.cookie") == "seen=once"
 
 

@@ -398,8 +398,8 @@ def _below_a_subreaper(mark: str, stack: ExitStack) -> int:
     assert client.stdout is not None
     stack.callback(client.stdout.close)
     assert client.stdout.readline() == b"ready\n"
-    assert wait_until(lambda: any(one.cmdline[0].startswith("mcp-server") for one in marked(mark)))
-    return next(one.pid for one in marked(mark) if one.cmdline[0].startswith("mcp-server"))
+    assert wait_until(lambda: any(one.cmdline[0].startswith(f"mcp-server {mark}") for one in marked(mark)))
+    return next(one.pid for one in marked(mark) if one.cmdline[0].startswith(f"mcp-server {mark}"))
 
 
 def _somebody_elses(mark: str) -> int:

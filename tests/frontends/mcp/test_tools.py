@@ -111,8 +111,8 @@ def test_the_ended_are_listed_with_how_they_ended(client: McpClient) -> None:
     over = client.call("start_session", command=["sh", "-c", "exit 3"])["id"]
     client.call("wait_session", session=over, timeout="120s")
     runs = client.call("start_session", command=["cat"])["id"]
-    ended, running = client.call("list_sessions", selection="all+ended")["sessions"]
-    assert (ended["id"], running["id"]) == (over, runs)
+    rows = {row["id"]: row for row in client.call("list_sessions", selection="all+ended")["sessions"]}
+    ended, running = rows[over], rows[runs]
     assert ended["exit"]["code"] == 3
     assert ended["how"]
     assert "reason" in ended

@@ -101,7 +101,7 @@ def test_a_request_comes_by_itself_and_is_granted_for_one_call(calm: Engine, pag
     see(card).to_contain_text("unsaved work is lost")
     see(card).to_contain_text(re.compile(r"valid for (\d+m|\d+s)"))
     see(page.get_by_role("navigation", name="Views")).to_contain_text("Approvals1")
-    page.wait_for_function("document.title.startsWith('(1) ')")
+    page.wait_for_function("() => document.title.startsWith('(1) ')")
     assert axe(page) == []
     page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

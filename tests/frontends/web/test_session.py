@@ -250,7 +250,7 @@ def test_it_survives_the_daemon(page_of: Visiting) -> None:
         for key in keys:
             page.keyboard.press(key)
         lit.call("get_status")
-        page.wait_for_function("window.lost")
+        page.wait_for_function("() => window.lost")
         page.get_by_text("You have the keyboard").wait_for()
         assert page.get_by_role("dialog").count() == page.locator(".find, #composer").count() == 0
         assert page.url.endswith(f"#/sessions/{session}")

@@ -197,18 +197,18 @@ def test_sorting_is_remembered_and_the_cursor_stays_with_its_session(page: Page)
     page.keyboard.press("G")
     expect(current(page)).to_have_text("top")
     page.get_by_role("button", name="Session", exact=True).click()
-    page.wait_for_function("document.querySelector('[aria-sort=ascending]')?.textContent.includes('Session')")
+    page.wait_for_function("() => document.querySelector('[aria-sort=ascending]')?.textContent.includes('Session')")
     assert names(page) == ["apart", "child", "grandchild", "top"]
     expect(current(page)).to_have_text("top")
     page.get_by_role("button", name="Memory").click()
-    page.wait_for_function("document.querySelector('[aria-sort=descending]')?.textContent.includes('Memory')")
+    page.wait_for_function("() => document.querySelector('[aria-sort=descending]')?.textContent.includes('Memory')")
     assert names(page)[0] == "apart"
     page.goto(page.url.split("#")[0] + "#/approvals")
     page.goto(page.url.split("#")[0] + "#/sessions")
     page.wait_for_selector(".line")
     assert names(page)[0] == "apart"
     page.get_by_role("button", name="Memory").click()
-    page.wait_for_function("document.querySelector('[aria-sort=ascending]')?.textContent.includes('Memory')")
+    page.wait_for_function("() => document.querySelector('[aria-sort=ascending]')?.textContent.includes('Memory')")
     assert names(page)[-1] == "apart"
 
 

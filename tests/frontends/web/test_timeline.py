@@ -103,7 +103,7 @@ def test_the_keyboard_alone_does(lit: Engine, page_of: Callable[..., Visit]) -> 
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("link", name="beside,")).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.startsWith('#/sessions/')")
+    page.wait_for_function("() => location.hash.startsWith('#/sessions/')")
 
 
 def test_one_that_runs_is_open_and_its_end_appears_by_itself(lit: Engine, page_of: Callable[..., Visit]) -> None:
