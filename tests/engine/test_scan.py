@@ -245,7 +245,7 @@ def test_daemons_of_an_agent_do_not_keep_each_other(watcher: Engine, mark: str, 
     with playing("starter", tmp_path, things) as player:
         player.kill()
         with playing("terminal", tmp_path, [user]) as terminal:
-            assert found(watcher, set(player.pids)) == []
+            assert wait_until(lambda: found(watcher, set(player.pids)) == [])
             os.kill(terminal.pids[0], signal.SIGKILL)
         assert wait_until(lambda: inspect(terminal.pids[0]) is None)
         said = {each["pid"] for leak in found(watcher, set(player.pids)) for each in leak["processes"]}
