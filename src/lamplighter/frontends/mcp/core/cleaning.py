@@ -26,7 +26,7 @@ class CleanedUp(Result):
 
 async def cleanup_sessions(conversation: Conversation, request: Request) -> Answer:
     """End many sessions in two steps: with a selection it ends nothing and returns a plan, each row with reasons and
-    what it frees; with apply=PLAN alone it looks at each row again, skips what has changed, and ends the rest
+    what it frees; with apply=PLAN (and approval) it looks at each row again, skips what has changed, and ends the rest
     politely, with a proof each.
 
     For one session: end_session or kill_session. Never in a plan: active ones (unless force), protected, main and

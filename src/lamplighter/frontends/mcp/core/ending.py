@@ -77,12 +77,15 @@ END_SESSION = Tool(
         preferences=(list[str], Field(default_factory=list, description="how the user likes things")),
         constraints=(list[str], Field(default_factory=list, description="boundaries never to cross")),
         warnings=(list[str], Field(default_factory=list, description="what to be careful about")),
-        resolved_loops=(list[str], Field(default_factory=list, description="ids of loops that are done")),
+        resolved_loops=(
+            list[str],
+            Field(default_factory=list, description="ids (search_records) of loops that are done"),
+        ),
         dropped_loops=(list[str], Field(default_factory=list, description="ids of loops given up")),
         project=(str | None, Field(default=None, description="by default the session's own")),
         succession_policy=(
             Policy | None,
-            Field(default=None, description="whether a session may or must go on from here"),
+            Field(default=None, description="may or must a session go on from here; default: may"),
         ),
     ),
     EndedBy,

@@ -17,11 +17,17 @@ StartTool = derived(
     "StartTool",
     StartSession,
     command=(list[str], Field(default_factory=list, description="program and its arguments; or give agent")),
-    agent=(str | None, Field(default=None, description="an agent instead of a command: claude, codex, gemini…")),
+    agent=(
+        str | None,
+        Field(
+            default=None,
+            description="an agent instead of command: claude, codex, gemini…; prompt, resume and model need it",
+        ),
+    ),
     prompt=(str | None, Field(default=None, description="the agent's first prompt")),
     resume=(
         str | None,
-        Field(default=None, description="the agent's conversation to go on with: its id, a session, or last"),
+        Field(default=None, description="a conversation of the agent to continue: its id, a session, or last"),
     ),
     model=(str | None, Field(default=None, description="the agent's model")),
     headless=(bool, Field(default=False, description="pipes instead of a terminal")),
