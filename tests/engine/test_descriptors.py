@@ -60,7 +60,7 @@ def test_a_start_that_finds_no_descriptor_runs_once_or_not_at_all(lit: Engine, m
         if started is None:
             assert wait_until(lambda: none_left(mark))
         else:
-            assert wait_until(ran.exists)
+            assert wait_until(lambda ran=ran: ran.exists() and ran.read_text() == "ran\n")
             lit.call("kill_session", session=started["id"], force=True, grace="0s")
             assert ran.read_text() == "ran\n"
         assert none_left(mark)
