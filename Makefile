@@ -2,13 +2,13 @@
 
 PYTHON := .venv/bin/python
 ROUNDS ?= 5
-COMPILE := $(PYTHON) -m uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+COMPILE := $(PYTHON) -m uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --quiet
 FAULTS ?= 1000
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment test test-deep test-agents test-faults test-python bench lock format lint wheel vendor screenshots
+.PHONY: help environment test test-deep test-agents test-faults test-python bench lock format lint wheel vendor screenshots docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,9 +38,10 @@ test-faults: environment ## attack a whole Lamplighter with FAULTS faults (1000)
 bench: environment ## measure side by side with tmux and the MCP SDK, and print the table
 	@$(PYTHON) -m bench
 
-lock: environment ## make requirements/run.lock and dev.lock again from pyproject.toml
-	@$(COMPILE) --extra build --extra dev --output-file requirements/dev.lock
-	@$(COMPILE) --extra build --constraint requirements/dev.lock --output-file requirements/run.lock
+lock: environment ## make run.lock, dev.lock and docs.lock in requirements/ again from pyproject.toml
+	@$(COMPILE) pyproject.toml --extra build --extra dev --output-file requirements/dev.lock
+	@$(COMPILE) pyproject.toml --extra build --constraint requirements/dev.lock --output-file requirements/run.lock
+	@$(COMPILE) --group docs --output-file requirements/docs.lock
 
 format: environment ## put the code in shape
 	@$(PYTHON) -m scripts.checks --write
@@ -56,3 +57,6 @@ vendor: environment ## make the page's libraries again from scripts/vendor
 
 screenshots: environment ## the page's main views, into docs/images
 	@$(PYTHON) -m scripts.screenshots
+
+docs: environment ## the documentation site, in build/docs
+	@$(PYTHON) -m scripts.docs.build

@@ -18,7 +18,7 @@ from bench.lamps import Lamps, lamps
 from bench.peers import Tmux, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.testing.processes import end_marked, marked, none_left, wait_until
+from tests.support.processes import end_marked, marked, none_left, wait_until
 
 _SETTLE_SECONDS = 2.0  # for tmux, whose kill-session returns before anything has died
 _UP_SECONDS = 60.0

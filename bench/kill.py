@@ -18,8 +18,8 @@ from bench.peers import Tmux, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
 from lamplighter.holder import cgroup
-from lamplighter.testing.engine import ESCAPEES
-from lamplighter.testing.processes import end_marked, marked, none_left, wait_until
+from tests.support.engine import ESCAPEES
+from tests.support.processes import end_marked, marked, none_left, wait_until
 
 TEN = (
     "nohup",

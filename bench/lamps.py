@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.accounts import cpu_of, cpu_of_all
 from lamplighter.errors import LampError
-from lamplighter.testing.engine import Engine, engine
+from tests.support.engine import Engine, engine
 
 COMMAND = ("cat", "-")
 _AT_ONCE = 4

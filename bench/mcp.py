@@ -23,7 +23,7 @@ from bench.lamps import Lamps, lamps
 from bench.mcp_wire import BRIDGE, ECHO, Piped, Posted
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.testing.processes import wait_until
+from tests.support.processes import wait_until
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PEER = "the SDK's echo server"

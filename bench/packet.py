@@ -14,7 +14,7 @@ from itertools import accumulate
 from bench.lamps import Lamps, lamps
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.domain.record import KEPT_AS, Record, RecordState, RecordType, Source
+from lamplighter.domain.memory.record import KEPT_AS, Record, RecordState, RecordType, Source
 from lamplighter.store import records
 
 PROJECT = "bench"

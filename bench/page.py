@@ -17,8 +17,8 @@ from bench.scale import Scale
 from bench.table import Row, Sample, Target
 from bench.watched import watched
 from lamplighter.frontends.web.assets import Asset, assets
-from lamplighter.testing.browser import Visits, chromium
-from lamplighter.testing.web import page as log_in
+from tests.support.browser import Visits, chromium
+from tests.support.web import page as log_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, StorageState

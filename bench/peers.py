@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from bench.accounts import cpu_of, cpu_of_all
-from lamplighter.testing.processes import alive, inspect, wait_until
+from tests.support.processes import alive, inspect, wait_until
 
 COMMAND = ("cat", "-")
 

@@ -10,7 +10,7 @@ from bench.lamps import Lamps, lamps
 from bench.peers import Tmux, tmux
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.testing.processes import wait_until
+from tests.support.processes import wait_until
 
 _LINES_A_SECOND = 10
 # Python and not a shell: a shell would fork a sleep for each line, and that would be all there is to see.

@@ -19,8 +19,8 @@ from bench.lamps import Lamps, lamps
 from bench.questions import Corpus, Question, load, read
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
-from lamplighter.domain.record import Ids, Record, RecordType, Source
-from lamplighter.domain.wording import query
+from lamplighter.domain.memory.record import Ids, Record, RecordType, Source
+from lamplighter.domain.text.search_text import query
 from lamplighter.store import recall, records
 from lamplighter.store.migrations import migrate
 from lamplighter.store.recall import Filter

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
+from lamplighter.engine.scan.scanner import survey
 from lamplighter.holder import proc
-from lamplighter.lifecycle.scan.scanning import survey
-from lamplighter.testing.processes import end_marked, marked, wait_until
+from tests.support.processes import end_marked, marked, wait_until
 
 _UP_SECONDS = 120.0
 _BOUND = 2.0

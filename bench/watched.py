@@ -20,7 +20,7 @@ from bench.lamps import Lamps, lamps
 from bench.scale import Scale
 from bench.table import Row, Sample, Target
 from lamplighter.holder.meter import read_meter
-from lamplighter.testing.web import page
+from tests.support.web import page
 
 _ROOT = Path(__file__).resolve().parents[1]
 _MEGA = 1e6

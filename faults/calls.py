@@ -10,7 +10,7 @@ import uuid
 from typing import Any
 
 from lamplighter.errors import Code, LampError
-from lamplighter.testing.engine import Engine, answer, send
+from tests.support.engine import Engine, answer, send
 
 PATIENCE = 60.0
 _PASSING = (Code.STORE_BUSY, Code.HOLDER_UNREACHABLE, Code.DAEMON_UNREACHABLE)

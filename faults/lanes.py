@@ -20,8 +20,8 @@ from typing import Any
 
 from faults.plan import Scene
 from faults.stage import new_token
-from lamplighter.testing.ordinary import UID, find_python
-from lamplighter.testing.processes import alive, end_marked, touched
+from tests.support.ordinary import UID, find_python
+from tests.support.processes import alive, end_marked, touched
 
 ROOT = Path(__file__).resolve().parents[1]
 _BASE_SECONDS, _FAULT_SECONDS = 240.0, 12.0

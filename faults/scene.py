@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from faults.stage import Stage
-from lamplighter.testing.disk import make_room
-from lamplighter.testing.engine import Engine
+from tests.support.disk import make_room
+from tests.support.engine import Engine
 
 _BOUNDS = {"LAMPLIGHTER_LOG_LIMIT": str(16 << 20)}
 

@@ -21,9 +21,9 @@ from faults.calls import Calls, UnansweredError
 from faults.invariants import Violation, judge
 from faults.ledger import Held, Ledger
 from lamplighter.errors import Code, LampError
-from lamplighter.testing import processes
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import alive, inspect, marked, wait_until
+from tests.support import processes
+from tests.support.engine import Engine
+from tests.support.processes import alive, inspect, marked, wait_until
 
 SETTLE = 60.0
 _REST = "timeout 300 tail -n 0 -f {file}"  # with the token in its command line, and an end of its own

@@ -10,10 +10,10 @@ from faults.lanes import Outcome
 HEADINGS = ("kind", "scenes", "faults", "violations", "left out", "seconds")
 NEVER = (
     "a reboot, a power cut, a kernel that crashes; disks that lose what they said was written",
-    "the machine's real clock: the daemon's own is moved (`testing/clockwork.py`)",
+    "the machine's real clock: the daemon's own is moved (`tests/support/clockwork.py`)",
     "memory that runs out, and the kernel's own choice of whom to kill for it",
     "agents' own shared daemons (Codex, Claude Code, opencode): `make test-agents` has the real programs",
-    "holders of earlier versions under these faults: `tests/compat` has them one at a time",
+    "holders of earlier versions under these faults: `tests/upgrade` has them one at a time",
     "sessions over ACP, adopted and registered ones, and the front doors HTTP and MCP",
     "hostile processes that write the store or the folders while it works, but for a forged `daemon.pid`",
     "other kernels and other file systems than the one above, network file systems (NFS), macOS",

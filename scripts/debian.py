@@ -22,7 +22,7 @@ SUITE, PYTHON = "forky", "3.14"
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "python3,python3-venv,tmux,git,procps,util-linux,ca-certificates,zsh,fish,gcc,libc6-dev"
 # What needs a browser, Node, or agent programs is tried on the Python that ./test runs on.
-LEFT_OUT = ("agents", "bench", "browser", "docs", "frontends/web", "outside", "packaging")
+LEFT_OUT = ("real_agents", "bench", "browser", "docs", "frontends/web", "outside", "packaging")
 _NEEDED = {"debootstrap": "debootstrap", "unshare": "util-linux", "pivot_root": "util-linux"}
 # How this machine reaches the network; the rest of the environment is about this machine's folders.
 _KEPT = ("PIP_INDEX_URL", "PIP_CERT", "PIP_DEFAULT_TIMEOUT", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")

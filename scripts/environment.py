@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -21,11 +22,26 @@ RUN_LOCK = ROOT / "requirements" / "run.lock"
 DEV_LOCK = ROOT / "requirements" / "dev.lock"  # all of the other too, at the same versions
 PROJECT = ROOT / "pyproject.toml"
 STAMP = VENV / "lamplighter-stamp"
+FIRST = ROOT / "src" / "lamplighter" / "__init__.py"
 
 
 def ready(*, tests: bool = False) -> None:
     """Make the environment if it is missing or was made from another lock or Python; with `tests`, add what they need. Cheap
     when nothing is to do."""
+    _fit(tests)
+    # As pip does for a wheel. Who sets PYTHONDONTWRITEBYTECODE would wait at each start for four hundred files to be compiled.
+    subprocess.run([str(VENV / "bin" / "python"), "-m", "compileall", "-qq", "src"], cwd=ROOT, check=False)
+
+
+def renew() -> None:
+    """Give the package's first file the time of its newest. By that file a daemon is seen to run older ones
+    (`holder/release.py`), and an update of a clone seldom changes it."""
+    newest = max(path.stat().st_mtime_ns for path in FIRST.parent.rglob("*.py"))
+    if newest > FIRST.stat().st_mtime_ns:
+        os.utime(FIRST, ns=(newest, newest))
+
+
+def _fit(tests: bool) -> None:
     wanted = _wanted(tests)
     if _fits(wanted):
         return

@@ -1,5 +1,6 @@
 """The programs of others that the tests meet, run by the Node of `.venv`: what checks the MCP server, and real agents.
-With them what the page's libraries are made with, and what checks its own script and style.
+With them what the page's libraries are made with, what checks its own script and style, and what draws the pictures of the
+documentation.
 
 Knows npm, the locks, and the stamp that says from what they were installed; knows nothing of what is
 checked with them.
@@ -52,10 +53,11 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamplighter-agents"
 
 
-AIDER_LOCK = environment.ROOT / "tests" / "agents" / "python" / "aider.lock"
+AIDER_LOCK = environment.ROOT / "tests" / "real_agents" / "python" / "aider.lock"
 CHECKS = Collection("the checks from outside", environment.ROOT / "tests" / "outside" / "node")
-AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "agents" / "node", cached=True)
+AGENTS = Collection("the agent programs", environment.ROOT / "tests" / "real_agents" / "node", cached=True)
 LIBRARIES = Collection("the page's libraries", environment.ROOT / "scripts" / "vendor")
+PICTURES = Collection("what draws the site's pictures", environment.ROOT / "scripts" / "docs")
 BIOME = Collection("what checks the page", environment.ROOT / "scripts" / "biome")
 
 

@@ -17,10 +17,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lamplighter.testing import asker
-from lamplighter.testing.clockwork import FOLDER, Clockwork
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import wait_until
+from tests.support import asker
+from tests.support.clockwork import FOLDER, Clockwork
+from tests.support.engine import Engine, engine
+from tests.support.processes import wait_until
 
 HOURS = 3600.0
 _DAY = 10 * HOURS

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lamplighter.testing.browser import DESK, PHONE, Visits, chromium
 from scripts import environment, programs, scene
+from tests.support.browser import DESK, PHONE, Visits, chromium
 
 IMAGES = environment.ROOT / "docs" / "images"
 LOOKS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from scripts import environment, outsiders
+from scripts import environment, outsiders, widths
 
 VENDOR = environment.ROOT / "src" / "lamplighter" / "frontends" / "web" / "static" / "vendor"
 SOURCE = outsiders.LIBRARIES.folder
@@ -20,6 +20,7 @@ SOURCE = outsiders.LIBRARIES.folder
 def main() -> None:
     """Make all of it again: the same lock gives the same bytes."""
     outsiders.ready(outsiders.LIBRARIES)
+    widths.main()
     VENDOR.mkdir(parents=True, exist_ok=True)
     made = _build()
     packages = sorted({name for names in made.values() for name in names})

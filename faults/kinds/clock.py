@@ -6,7 +6,7 @@ import time
 
 from faults.clients import at_work
 from faults.stage import Stage
-from lamplighter.testing.clockwork import FOLDER, Clockwork
+from tests.support.clockwork import FOLDER, Clockwork
 
 ENVIRONMENT = {"PYTHONPATH": FOLDER, "LAMPLIGHTER_PATROL": "0.2s"}
 _STEPS = (-86400.0, -7200.0, -60.0, -1.0, 1.0, 60.0, 7200.0, 86400.0, 30 * 86400.0)

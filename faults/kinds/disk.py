@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faults.stage import Stage
-from lamplighter.testing.disk import fill, make_room
+from tests.support.disk import fill, make_room
 
 
 def run(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from faults.clients import at_work
 from faults.ledger import Held
 from faults.stage import Stage
-from lamplighter.testing.processes import marked, wait_until
+from tests.support.processes import marked, wait_until
 
 _NEAR_SECONDS = 5.0  # a shim and a keeper lost within this have lost a session: nobody held it
 _MOST_SHIMS = 3  # a session whose shims die again and again is given up

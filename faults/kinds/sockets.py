@@ -9,7 +9,7 @@ from pathlib import Path
 from faults import forger
 from faults.ledger import Held
 from faults.stage import Stage
-from lamplighter.testing.processes import wait_until
+from tests.support.processes import wait_until
 
 _KINDS = (
     "daemon.sock", "keeper.sock", "shims' sockets", "daemon.pid", "keeper.pid", "daemon.pid forged", "all of run",

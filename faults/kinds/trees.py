@@ -16,9 +16,9 @@ from typing import Any
 from faults.invariants import left_over
 from faults.ledger import Held
 from faults.stage import Stage
-from lamplighter.testing import fugitives
-from lamplighter.testing.engine import ESCAPEES
-from lamplighter.testing.processes import Process, end_marked, inspect, marked, none_left, wait_until
+from tests.support import fugitives
+from tests.support.engine import ESCAPEES
+from tests.support.processes import Process, end_marked, inspect, marked, none_left, wait_until
 
 _SIMPLE: tuple[str, ...] = (
     "nohup", "deaf", "stopped", "background", "orphan", "setsid", "setsid-scrubbed", "daemon", "daemon-scrubbed", "hopper",

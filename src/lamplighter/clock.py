@@ -1,4 +1,4 @@
-"""Time. Knows nothing of what it is used for. For tests there is one that is moved by hand: testing/clockwork.py."""
+"""Time. Knows nothing of what it is used for. For tests there is one that is moved by hand: tests/support/clockwork.py."""
 
 from __future__ import annotations
 

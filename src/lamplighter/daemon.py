@@ -15,13 +15,15 @@ import select
 import signal
 import sys
 
+from lamplighter.agents import every_agent
 from lamplighter.app import App
 from lamplighter.errors import LampError
-from lamplighter.frontends.door import Door
 from lamplighter.frontends.http.door import HttpDoor
 from lamplighter.frontends.mcp.servers import Servers
+from lamplighter.frontends.unix_door import Door
 from lamplighter.holder import credentials, identity, places, proc
 from lamplighter.home import Home, find_home
+from lamplighter.operations import find_operation
 from lamplighter.settings import load_settings
 
 log = logging.getLogger(__name__)
@@ -43,8 +45,7 @@ def main() -> None:
         log.info("the keeper that started this daemon is gone, and so this daemon goes")
         return
     try:
-        app = App(load_settings(home=home))
-        app.upkeep.lock = lock
+        app = App(load_settings(home=home), lock=lock)
         asyncio.run(serve(app, int(notice)))
     except LampError as error:
         sys.exit(f"{error.code}: {error.message}; {error.hint}")  # the keeper passes this last line on to whoever waits
@@ -97,6 +98,7 @@ async def serve(app: App, notice: int) -> None:
         await http.open()
         serving = [asyncio.ensure_future(each.serve()) for each in (door, http, app.upkeep)]
         if _say_ready(notice):
+            serving.append(asyncio.ensure_future(asyncio.to_thread(_load_kill)))
             await going.wait()
         for each in serving:
             each.cancel()
@@ -106,6 +108,12 @@ async def serve(app: App, notice: int) -> None:
         await door.close()
         await app.close()
         places.forget(app.settings.home.state, "daemon")
+
+
+def _load_kill() -> None:
+    """All that a kill imports, soon after the start: an import takes a descriptor, and a kill works also when none is left."""
+    every_agent()  # who calls is looked for among their processes
+    find_operation("kill_session")
 
 
 def _say_ready(notice: int) -> bool:

@@ -28,6 +28,8 @@ import errno
 from enum import StrEnum
 from typing import Any, ClassVar
 
+_LONGEST_CODE = 40
+
 
 class Code(StrEnum):
     """What went wrong, for programs. Front ends map every one of them."""
@@ -70,18 +72,103 @@ class Code(StrEnum):
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     INTERNAL = "INTERNAL"
 
+    @classmethod
+    def of(cls, text: str) -> Code:
+        """The code that a peer sent. A word that is none here is of a newer release, and is carried as it is."""
+        if text in cls.__members__:
+            return cls[text]
+        if len(text) > _LONGEST_CODE or not text.replace("_", "A").isalpha() or not (text.isascii() and text.isupper()):
+            return cls.INTERNAL
+        carried = str.__new__(cls, text)
+        carried._name_ = carried._value_ = text
+        return carried
+
+
+_PLACES = ("action", "session", "target", "request", "selection", "text")
+"""Fields that a command takes without an option, where a hint gives them."""
+_SPELT = {"until": "--for", "from_session": "--from", "types": "--type"}
+"""Options that are not called as their field is."""
+
+
+class Use:
+    """A command, as a hint names it, with fields of its operation: Use("wait", session="build", until="idle")."""
+
+    def __init__(self, command: str, /, **fields: Any) -> None:
+        self.command = command
+        self.fields = fields
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        from shlex import join, quote
+
+        given = dict(self.fields)
+        after = given.pop("command", ())
+        names = (*_PLACES, "name") if self.command == "token" else _PLACES
+        places = {name: str(given.pop(name)) for name in names if name in given}
+        if "selection" in places:
+            places["selection"] = f"'{places['selection']}'"  # a shell would take its pattern for names of files
+        options = [_option(name, value) for name, value in given.items()]
+        flags = [option for option in options if " " not in option]
+        words = [word if word[:1] == "'" else quote(word) for word in places.values()]
+        typed = " ".join(["lamp", self.command, *flags, *words, *(option for option in options if " " in option)])
+        return f"{typed} -- {join(after)}" if after else typed
+
+
+class Option:
+    """A field of the call that failed, as a hint names it, and what to give for it."""
+
+    def __init__(self, name: str, value: Any = None) -> None:
+        self.name = name
+        self.value = value
+
+    def __str__(self) -> str:
+        return _option(self.name, True if self.value is None else self.value)
+
+
+class Approved:
+    """That the call is made with what the operator has granted for it, as a hint says it."""
+
+    def __init__(self, request: str) -> None:
+        self.request = request
+
+    def __str__(self) -> str:
+        return f" with approval {self.request}"
+
+
+def _option(name: str, value: Any) -> str:
+    if name == "mode":  # whose choices are options of their own
+        return f"--{value}"
+    option = _SPELT.get(name, f"--{name.replace('_', '-')}")
+    if isinstance(value, dict):
+        return " ".join(f"{option} {key}={content}" for key, content in value.items())  # pyright: ignore[reportUnknownVariableType]
+    return option if value is True else f"{option} {value}"
+
+
+class Hint:
+    """What to do next: text, and parts that name a command, an option or an approval. Each front end words these; the text of
+    the whole is for the command line."""
+
+    def __init__(self, *parts: str | Use | Option | Approved | Hint) -> None:
+        self.parts: list[str | Use | Option | Approved] = []
+        for part in parts:
+            self.parts += part.parts if isinstance(part, Hint) else [part]
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.parts))
+
 
 class LampError(Exception):
-    """An error a person or an agent can act on. `details` holds facts, never secrets."""
+    """An error a person or an agent can act on. `details` holds facts, never secrets. `hint` is what `advice` says, as text."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
-    def __init__(self, code: Code, message: str, hint: str, **details: Any) -> None:
+    def __init__(self, code: Code, message: str, hint: str | Hint, **details: Any) -> None:
         super().__init__(message)
         assert not self.codes or code in self.codes, f"{code} does not belong to {type(self).__name__}"
         self.code = code
         self.message = message
-        self.hint = hint
+        self.advice = hint if isinstance(hint, Hint) else Hint(hint)
+        self.hint = str(hint)
         self.details = details
 
     def document(self) -> dict[str, Any]:
@@ -90,10 +177,12 @@ class LampError(Exception):
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> LampError:
-        """The error that another process of ours sent."""
-        code = Code(document.get("code", Code.INTERNAL))
+        """The error that another process of ours sent, perhaps of another release: what is not known of it is kept."""
+        code = Code.of(str(document.get("code", Code.INTERNAL)))
         kind = next((kind for kind in LampError.__subclasses__() if code in kind.codes), LampError)
-        return kind(code, document.get("message", ""), document.get("hint", ""), **document.get("details", {}))
+        sent: dict[str, Any] = document.get("details") or {}
+        details = {name: value for name, value in sent.items() if name not in ("code", "message", "hint")}
+        return kind(code, str(document.get("message", "")), str(document.get("hint", "")), **details)
 
 
 class InputError(LampError):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, cast
 
+from lamplighter.domain.agent_command import AgentCommand, written
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.limits import NO_LIMITS, Limits, choose, positive_duration
-from lamplighter.domain.manner import Manner, written
 from lamplighter.domain.session import Kind
 from lamplighter.errors import Code, InputError
 from lamplighter.home import Home, find_home
+from lamplighter.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     """What the operator can choose. Each is documented in docs/settings.md."""
 
@@ -41,7 +42,7 @@ class Settings:
     boot_folders: tuple[str, ...] = ()
     agents_read: str = "all"
     limits: dict[Kind, Limits] = field(default_factory=dict[Kind, Limits])
-    agents: dict[str, Manner] = field(default_factory=dict[str, Manner])
+    agents: dict[str, AgentCommand] = field(default_factory=dict[str, AgentCommand])
 
     def session_folder(self, session: str) -> Path:
         return Path(self.home.session_folder(session))
@@ -160,12 +161,12 @@ def _limits(name: str, value: Any) -> dict[Kind, Limits]:
     return found
 
 
-def _agents(name: str, value: Any) -> dict[str, Manner]:
+def _agents(name: str, value: Any) -> dict[str, AgentCommand]:
     """A table for each agent: [agents.claude] with command, session and model, each a list of words."""
     hint = 'write [agents.claude] and below it command = ["claude", "-p", "{task}"]'
     if not isinstance(value, dict):
         raise InputError(Code.BAD_INPUT, f"{name} is no table of agents", hint)
-    found: dict[str, Manner] = {}
+    found: dict[str, AgentCommand] = {}
     for agent, table in cast("dict[str, Any]", value).items():
         words = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
         wrong = next((key for key, given in words.items() if key not in _WORDS or not _is_words(given)), None)

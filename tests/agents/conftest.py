@@ -1,156 +1,65 @@
-"""A Lamplighter for the agents to meet, and each agent in a home of its own, configured as its user is told to."""
+"""Transcripts as the agents write them, and what they say."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import uuid
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lamplighter.testing.agent_home import LAMP, Agent
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.mcp_client import outside
-from lamplighter.testing.model import echo
-from lamplighter.testing.model.steps import Script
-from lamplighter.testing.processes import Process, marked, touched
-from lamplighter.testing.real_agents import AGENTS, EVERY
-from lamplighter.testing.scripted_model import Hold, OneCall, model, scripted
-from lamplighter.testing.staged import Stage
+from lamplighter.agents.formats.transcript import Transcript
+from lamplighter.agents.formats.transcript_locator import Where
+from lamplighter.agents.formats.transcript_pages import TOOL, TranscriptMessage, page
+from tests.support.places import GOLDEN
 
-
-@dataclass
-class Meeting:
-    """One agent, the model that it will ask, and the Lamplighter that its configuration leads to."""
-
-    engine: Engine
-    agent: Agent
-    model: OneCall
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The agent's program with these arguments, to its end."""
-        return self.agent.run(*arguments)
-
-    @contextmanager
-    def turn(self) -> Generator[subprocess.Popen[str]]:
-        """One headless turn, under way. What is still there of it afterwards is killed."""
-        said = self.agent.home / "said"
-        with said.open("w") as file:
-            running = subprocess.Popen(
-                self.agent.asked(),
-                cwd=self.agent.project,
-                env=self.agent.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
-        try:
-            yield running
-        except BaseException:
-            print(f"--- {self.agent.name} said\n{said.read_text()[-4000:]}\n--- refused: {self.model.refused}")
-            raise
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(running.pid, signal.SIGKILL)
-            running.wait(30)
-
-    def bridges(self) -> list[Process]:
-        """The living bridges to this Lamplighter, whoever has started them."""
-        home = f"LAMPLIGHTER_HOME={self.engine.folder}"
-        return [one for one in marked(str(LAMP)) if one.cmdline[-1] == "mcp" and home in environment_of(one.pid)]
-
-
-def environment_of(pid: int) -> list[str]:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0")
-    return []
-
-
-def parent_of(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
+START = 1772618400.0
+"""When each of them began."""
 
 
 @pytest.fixture
-def environment() -> Callable[[int], list[str]]:
-    return environment_of
+def golden(tmp_path: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+    """A case as a file of this user's own (a checkout may be somebody else's), and what is expected of it."""
+
+    def get(case: str) -> tuple[Path, dict[str, Any]]:
+        source = next((GOLDEN / case).glob("[!e]*.json*"))
+        return Path(shutil.copy(source, tmp_path)), json.loads((GOLDEN / case / "expected.json").read_text())
+
+    return get
 
 
 @pytest.fixture
-def parent() -> Callable[[int], int]:
-    return parent_of
+def said() -> Callable[[Transcript | None], dict[str, Any]]:
+    """A transcript as the golden files have it."""
+
+    def plain(found: Transcript | None) -> dict[str, Any]:
+        assert found is not None
+        document = json.loads(json.dumps(asdict(found)))
+        del document["path"], document["said"]
+        return document
+
+    return plain
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Engine]:
-    """Served before: Gemini waits only so long for a server, and a daemon that starts on a busy machine may miss that."""
-    with engine() as made:
-        with outside(made) as (client, _):
-            client.call("list_sessions")
-        yield made
+@pytest.fixture
+def where(tmp_path: Path) -> Callable[..., Where]:
+    """A conversation in /w/shop, in the minute after START."""
+
+    def make(**given: Any) -> Where:
+        usual = {"home": str(tmp_path), "cwd": "/w/shop", "started_at": START - 1, "ended_at": START + 60}
+        return Where(**{**usual, **given})
+
+    return make
 
 
-@pytest.fixture(params=list(AGENTS))
-def meet(request: pytest.FixtureRequest, served: Engine, tmp_path: Path) -> Iterator[Callable[..., Meeting]]:
-    """Makes the meeting: the tool that the model will have the agent call, and the arguments for it."""
-    with ExitStack() as stack:
+@pytest.fixture
+def messages() -> Callable[..., list[TranscriptMessage]]:
+    """What was said from a place on, without the tools."""
 
-        def make(tool: str = "list_sessions", *, hold: Hold | None = None, **arguments: Any) -> Meeting:
-            asked = stack.enter_context(model(tool, arguments, hold=hold))
-            agent = AGENTS[request.param](tmp_path / request.param, asked)
-            if why := agent.missing():
-                pytest.skip(why)
-            agent.configure(printed(served, request.param))
-            agent.accept()
-            return Meeting(served, agent, asked)
+    def get(path: str, agent: str = "claude", start: int = 0) -> list[TranscriptMessage]:
+        return [message for message in page(path, agent, start, 1 << 30).messages if message.role != TOOL]
 
-        yield make
-
-
-def printed(served: Engine, client: str) -> str:
-    """What the user pastes: to the letter. For opencode nothing is printed; it has the same in its own words."""
-    if client == "opencode":
-        ours = {"type": "local", "command": [str(LAMP), "mcp"], "environment": {"LAMPLIGHTER_HOME": str(served.folder)}}
-        return json.dumps({"mcp": {"lamplighter": ours}})
-    command = [str(LAMP), "mcp", "--print-config", client]
-    return subprocess.run(
-        command, env=served.environment, capture_output=True, text=True, check=True, timeout=60
-    ).stdout
-
-
-@pytest.fixture(params=list(AGENTS))
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Stage]]:
-    """Makes the stage: an agent in a home of its own, ready to be started by Lamplighter, and a model that follows a script.
-    Whatever of it still lives afterwards makes the test fail."""
-    mark = f"mark-{uuid.uuid4().hex}"
-    with ExitStack() as stack:
-
-        def make(lit: Engine, script: Script = echo, *, bridge: bool = False, stubborn: bool = False) -> Stage:
-            asked = stack.enter_context(scripted(script))
-            agent = EVERY[request.param](tmp_path / mark, asked)
-            if why := agent.missing():
-                pytest.skip(why)
-            made = Stage(lit, agent, asked, mark)
-            if bridge:
-                agent.configure(printed(lit, request.param))
-            if stubborn:
-                made.serve_stubborn()
-            agent.accept()
-            stack.callback(made.close)
-            return made
-
-        yield make
-    left = touched(mark)
-    for process in left:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-    assert not left, f"left behind: {left}"
+    return get

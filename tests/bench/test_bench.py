@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
+
 HEADINGS = ["measurement", "Lamplighter", "peer", "ratio", "target", "met?"]
 # What is a difference of two can come out below nothing on a busy machine.
-VALUE = re.compile(r"-?[\d,.]+ (ms|s|kB|MB|MB/s|%|processes|errors|calls/s)( \(-?[\d,.]+–-?[\d,.]+\))?")
+VALUE = re.compile(r"-?[\d,.]+ (ms|s|bytes|kB|MB|MB/s|%|processes|errors|calls/s)( \(-?[\d,.]+–-?[\d,.]+\))?")
 
 
 def lines_of(*names: str) -> list[list[str]]:

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lamplighter.frontends.web.assets import SAFE, assets
-from lamplighter.testing.engine import Engine, engine
+from tests.support.engine import Engine, engine
 
 PAGE = '<!doctype html><html lang="en"><title>Small</title><main><h1>Small</h1>{}</main>'
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.testing.browser import PHONE, Visits, axe, living
-from lamplighter.testing.processes import inspect, wait_until
+from tests.support.browser import PHONE, Visits, axe, living
+from tests.support.processes import inspect, wait_until
 
 pytestmark = pytest.mark.browser
 Serve = Callable[..., str]
@@ -25,12 +25,11 @@ function Counter() {
 render(html`<${Counter} />`, document.querySelector("div"));
 """
 TERMINAL = r"""
-import { FitAddon, SearchAddon, Terminal, Unicode11Addon } from "/vendor/xterm.js";
+import { FitAddon, SearchAddon, Terminal, WidthsAddon } from "/vendor/xterm.js";
 const terminal = new Terminal({ allowProposedApi: true, cols: 20, rows: 3, scrollback: 9, theme: { background: "#102030" } });
 terminal.loadAddon(new FitAddon());
 terminal.loadAddon(new SearchAddon());
-terminal.loadAddon(new Unicode11Addon());
-terminal.unicode.activeVersion = "11";
+terminal.loadAddon(new WidthsAddon());
 terminal.open(document.querySelector("div"));
 window.typed = "";
 terminal.onData((data) => { window.typed += data; });
@@ -39,7 +38,7 @@ window.terminal = terminal;
 """
 ALONE = """
 import signal
-from lamplighter.testing import browser
+from tests.support import browser
 with browser.chromium() as chromium:
     chromium.new_page().goto("data:text/html,here")
     print(*(process.pid for process in browser.family()), flush=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lamplighter.testing.browser import Visit, Visits, axe
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.web import port_of
+from tests.support.browser import Visit, Visits, axe
+from tests.support.engine import Engine, engine
+from tests.support.web import port_of
 
 pytestmark = pytest.mark.browser
 
@@ -79,7 +79,7 @@ def test_without_a_good_link_the_page_says_how_to_get_one(served: Engine, browse
 
 def test_each_half_of_a_login_is_worth_nothing(inside: Visit, served: Engine, browser: Visits) -> None:
     page = inside.page
-    inside.expects("401")
+    inside.expects("401", "HTTP Authentication failed")
     proof = page.evaluate("localStorage.getItem('lamplighter.proof')")
     asked = [page.evaluate(CALL, ["list_sessions", {"x-lamplighter-proof": said}]) for said in (proof, "", "guessed")]
     assert asked == [200, 401, 401]
@@ -109,6 +109,6 @@ def test_the_page_is_shown_in_no_frame(served: Engine, browser: Visits, serve: C
 
 
 def test_closing_the_page_logs_every_browser_out(served: Engine, inside: Visit) -> None:
-    inside.expects("401")
+    inside.expects("401", "HTTP Authentication failed")
     assert served.call("close_page")["logins"] >= 1
     inside.page.get_by_text("lamp open").first.wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -15,12 +16,15 @@ import pytest
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Kind
 from lamplighter.errors import Code
-from lamplighter.frontends.cli import generate
+from lamplighter.frontends.cli import catalogue, generate
+from lamplighter.frontends.cli.arguments import parse
 from lamplighter.frontends.cli.statuses import STATUS
 from lamplighter.settings import Settings, load_settings
-from lamplighter.testing.engine import Engine
+from scripts.docs import navigation
+from tests.support.engine import Engine
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
 
 
 def test_the_commands_are_documented_as_they_are() -> None:
@@ -69,10 +73,49 @@ def test_every_code_is_documented_with_its_status(code: Code) -> None:
     assert int(row.split("|")[2]) == STATUS[code]
 
 
-def test_every_link_leads_somewhere() -> None:
-    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")):
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    """Files and, on pages, headings: those of the same page too."""
+    for target in links((ROOT / page).read_text()):
+        if re.match(r"(https?|mailto):", target):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (ROOT / page).parent / path if path else ROOT / page
+        assert found.exists(), f"{target}: there is no such file"
+        if anchor:
+            assert anchor in anchors(found.read_text()), f"{target}: there is no such heading"
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    assert sorted(page.path for page in navigation.PAGES) == PAGES
+
+
+def links(text: str) -> list[str]:
+    """What the links and pictures of a page lead to. Code has none."""
+    prose = re.sub(r"(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)", "", without_blocks(text), flags=re.DOTALL)
+    shown = r'\]\(<?([^)\s>]+)[^)]*\)|\b(?:href|src)="([^"]+)"|^\[[^]^]+\]:\s*(\S+)'
+    return ["".join(found) for found in re.findall(shown, prose, re.MULTILINE)]
+
+
+def anchors(text: str) -> set[str]:
+    """The names that code hosts give to the headings of a page, and those that it gives itself."""
+    named = set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+    for heading in re.findall(r"^#{1,6} +(.+?)(?: +#+)? *$", without_blocks(text), re.MULTILINE):
+        slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
+        same = (f"{slug}-{number}" if number else slug for number in itertools.count())
+        named.add(next(name for name in same if name not in named))
+    return named
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^ *(`{3,}|~{3,}).*?^ *\1 *$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_names_of_headings_are_those_of_code_hosts() -> None:
+    page = "# `lamp ls`, and more!\n## A [link](x.md) – so\n## Twice\n## Twice\n"
+    code = "```\n# no heading [no](link)\n```\n[one](a.md#b) `[no](c)`"
+    assert anchors(page + code) == {"lamp-ls-and-more", "a-link--so", "twice", "twice-1"}
+    assert links(page + code) == ["x.md", "a.md#b"]
 
 
 def test_the_readme_session_runs_as_it_is_shown(lit: Engine, tmp_path: Path) -> None:
@@ -119,3 +162,21 @@ def test_the_registrys_description_fits_the_package() -> None:
     assert f"<!-- mcp-name: {document['name']} -->" in (ROOT / "README.md").read_text()
     assert len(document["description"]) <= 100
     assert [word["value"] for word in package["packageArguments"]] == ["mcp"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/howto-cron.md", "docs/howto-claude.md"])
+def test_what_a_newcomer_is_told_to_type_is_understood(page: str) -> None:
+    """Each line of a block without a language that begins with `lamp`, also in a crontab."""
+    commands = catalogue.load()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+    lines = [
+        found
+        for language, block in blocks
+        if not language
+        for found in re.findall(r"^(?:[\d *]+)?(lamp .*)$", block, re.M)
+    ]
+    assert lines
+    for line in lines:
+        words = shlex.split(line.split(" && ")[0], comments=True)
+        if not words[1].endswith(":"):  # what it prints, not what is typed
+            parse(commands[words[1]], words[2:])

@@ -10,13 +10,13 @@ from lamplighter.domain.leak import (
     Certainty,
     Cleared,
     Fate,
-    Judgement,
     Leak,
     Leaked,
     LeakedFile,
+    LeakEvidence,
+    LeakVerdict,
     Leftover,
     Origin,
-    Signs,
     judge,
     name_leak,
 )
@@ -24,17 +24,17 @@ from lamplighter.domain.leak import (
 DEAD = Origin("claude", "s1", Fate.DEAD, "claude 7 is gone")
 UNSURE = Origin("codex", "t1", Fate.UNSURE, "no codex is known to be its own")
 ALIVE = Origin("gemini", None, Fate.ALIVE, "")
-JOB = Signs(origins=(DEAD,), orphan="its parent is gone", mute=False, unheard=True)
-SERVER = Signs(origins=(DEAD,), orphan="its parent is gone", mute=True, unheard=True, mcp=True)
+JOB = LeakEvidence(origins=(DEAD,), orphan="its parent is gone", mute=False, unheard=True)
+SERVER = LeakEvidence(origins=(DEAD,), orphan="its parent is gone", mute=True, unheard=True, mcp=True)
 
 
-def certainty(signs: Signs) -> str:
+def certainty(signs: LeakEvidence) -> str:
     judged = judge(signs)
-    return judged.certainty.value if isinstance(judged, Judgement) else ""
+    return judged.certainty.value if isinstance(judged, LeakVerdict) else ""
 
 
 @pytest.mark.parametrize("signs", [JOB, SERVER, replace(JOB, shell=True), replace(SERVER, quiet=True)])
-def test_certain(signs: Signs) -> None:
+def test_certain(signs: LeakEvidence) -> None:
     assert certainty(signs) == "certain"
 
 
@@ -71,7 +71,7 @@ def test_one_doubt_makes_a_job_likely(doubt: dict[str, object]) -> None:
         replace(JOB, agent="codex", daemon=True, busy=True),
     ],
 )
-def test_not_listed(signs: Signs) -> None:
+def test_not_listed(signs: LeakEvidence) -> None:
     judged = judge(signs)
     assert isinstance(judged, Cleared)
     assert judged.why
@@ -90,14 +90,14 @@ def test_not_listed(signs: Signs) -> None:
 def test_a_name_alone_makes_nothing_certain(more: dict[str, object]) -> None:
     """Called an MCP server, its starter gone, and dead or quiet in whatever way: likely, with what it lacks said."""
     judged = judge(replace(SERVER, origins=(), **more))  # pyright: ignore[reportArgumentType]
-    assert isinstance(judged, Judgement)
+    assert isinstance(judged, LeakVerdict)
     assert (judged.kind, judged.certainty) == (Leftover.MCP_SERVER, Certainty.LIKELY)
     assert judged.why[-1] == "but only its name says whose it was"
 
 
 def test_a_server_of_a_dead_agent_that_writes_is_likely() -> None:
     judged = judge(replace(SERVER, writes="/x/out"))
-    assert isinstance(judged, Judgement)
+    assert isinstance(judged, LeakVerdict)
     assert judged.certainty is Certainty.LIKELY
     assert judged.why[-1] == "but it has just written to /x/out"
     assert certainty(replace(SERVER, agent="claude", origins=())) == "certain"
@@ -106,7 +106,7 @@ def test_a_server_of_a_dead_agent_that_writes_is_likely() -> None:
 
 def test_nobody_reads_what_goes_to_nowhere() -> None:
     judged = judge(replace(JOB, unheard=False, quiet=True))
-    assert isinstance(judged, Judgement)
+    assert isinstance(judged, LeakVerdict)
     assert judged.why[-1] == "but its output goes to /dev/null: it may be meant to go on"
 
 
@@ -118,7 +118,7 @@ def test_an_mcp_server_may_wait_for_clients_too() -> None:
 
 def test_a_daemon_that_nobody_uses() -> None:
     judged = judge(replace(JOB, origins=(), agent="codex", daemon=True))
-    assert isinstance(judged, Judgement)
+    assert isinstance(judged, LeakVerdict)
     assert (judged.kind, judged.certainty, judged.agent) == (Leftover.DAEMON, Certainty.CERTAIN, "codex")
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from lamplighter.domain.permission import OPERATOR
-from lamplighter.domain.plan import Orders, Sighting, changed, unwanted
+from lamplighter.domain.plan import PlanRequest, Sighting, changed, unwanted
 from lamplighter.domain.verdict import Verdict
 
 HUNG = Sighting(
     "hung", Verdict.WORKING, ["waits for sleep"], 1, 0, 3600.0, active=True, attached=0, output=1, input=1.0
 )
-PLAIN = Orders(OPERATOR, "*", 5.0)
+PLAIN = PlanRequest(OPERATOR, "*", 5.0)
 AGED = replace(PLAIN, older_than=1800.0)
 FORCED = replace(PLAIN, force=True)
 

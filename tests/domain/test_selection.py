@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamplighter.domain.facts import Facts
+from lamplighter.domain.host import host_name
 from lamplighter.domain.permission import OPERATOR, Caller, Rank
 from lamplighter.domain.selection import (
     FLAGS,
     KEYS,
     LONGEST,
     VERDICTS,
-    Seen,
     Selection,
+    SelectionSubject,
     Term,
     parse_selection,
     suggestion,
@@ -45,10 +47,40 @@ def session(**given: Any) -> Session:
     return Session(**values)
 
 
+def on(host: str, text: str) -> bool:
+    return parse_selection(text).matches(SelectionSubject(session(), host=host), OPERATOR, {})
+
+
+def test_a_host_is_known_by_its_name_and_as_here() -> None:
+    for text in ("host:box1", "host:box*", "host:*", "host:here", "host:box1,kind:task"):
+        assert on("box1", text)
+    for text in ("host:box", "host:box2", "host:laptop+host:ci-*", "host:here,kind:cron"):
+        assert not on("box1", text)
+    assert parse_selection("host:*").words == []
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        ("box1", "box1"),
+        ("Box1.example.org", "box1"),
+        ("my_laptop", "my-laptop"),
+        ("-x-", "x"),
+        ("é", "localhost"),
+        ("", "localhost"),
+        ("a" * 31 + "-bc", "a" * 31),
+    ],
+)
+def test_what_a_host_is_called(node: str, name: str) -> None:
+    assert host_name(node) == name
+
+
 def chosen(text: str, verdict: Verdict = Verdict.IDLE, attached: int = 0, by: Caller = OPERATOR, **given: Any) -> bool:
     one = session(**given)
     named = {"0abcdefg": "0abcdefg", "0abc": "0abcdefg", "one": "0abcdefg", "dad": "0father0"}
-    return parse_selection(text).matches(Seen(one, verdict, is_active(verdict, attached), attached), by, named)
+    return parse_selection(text).matches(
+        SelectionSubject(one, verdict, is_active(verdict, attached), attached), by, named
+    )
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -122,15 +154,22 @@ def test_active_and_attached_are_what_the_look_said() -> None:
 
 def test_mine_is_what_i_started_and_what_that_started() -> None:
     assert chosen("mine", by=AGENT, owner="session:0aaaaaaa")
-    assert chosen("mine", by=AGENT, owner="operator", facts={"line": ["0bbbbbbb", "x", "0aaaaaaa", "operator"]})
-    assert not chosen("mine", by=AGENT, owner="operator", facts={"line": ["0bbbbbbb", "operator"]})
+    assert chosen(
+        "mine",
+        by=AGENT,
+        owner="operator",
+        facts=Facts(line=("0bbbbbbb", "x", "0aaaaaaa", "operator")),
+    )
+    assert not chosen("mine", by=AGENT, owner="operator", facts=Facts(line=("0bbbbbbb", "operator")))
     program = Caller(Rank.AGENT, "agent:claude:1@2")
-    assert chosen("mine", by=program, owner="session:0x", facts={"line": ["0x", "agent:claude:1@2"]})
-    assert not chosen("mine", owner="session:0x", facts={"line": ["0x", "operator"]}), "the operator owns, and no more"
+    assert chosen("mine", by=program, owner="session:0x", facts=Facts(line=("0x", "agent:claude:1@2")))
+    assert not chosen("mine", owner="session:0x", facts=Facts(line=("0x", "operator"))), (
+        "the operator owns, and no more"
+    )
 
 
 def test_before_a_verdict_is_reached_terms_about_it_hold() -> None:
-    living, ended = Seen(session()), Seen(session(state=State.ENDED))
+    living, ended = SelectionSubject(session()), SelectionSubject(session(state=State.ENDED))
     for text in ("idle", "active", "attached"):
         assert parse_selection(text).matches(living, OPERATOR, {})
         assert not parse_selection(text).matches(ended, OPERATOR, {})
@@ -196,7 +235,7 @@ def test_no_text_does_anything_but_parse_or_teach(text: str) -> None:
         assert (selection.code, bool(selection.hint)) == (Code.BAD_INPUT, True)
         return
     assert parse_selection(str(selection)) == selection
-    selection.matches(Seen(session(), Verdict.IDLE), OPERATOR, {})
+    selection.matches(SelectionSubject(session(), Verdict.IDLE), OPERATOR, {})
 
 
 def _parsed(text: str) -> Selection | LampError:

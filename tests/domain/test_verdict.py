@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamplighter.domain.lines import Tail, redraws, tail_of, words_of
-from lamplighter.domain.sign import Sign, Told
+from lamplighter.domain.sign import ScreenReading, Sign
+from lamplighter.domain.text.output_tail import Tail, redraws, tail_of, words_of
 from lamplighter.domain.verdict import ACTIVE, Evidence, Rest, Thresholds, Verdict, judge, quiet_for
 
 LIMITS = Thresholds()
@@ -129,7 +129,7 @@ QUIET = replace(STILL, age=900.0, input_age=800.0, output_age=700.0, busy_age=60
         ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 599.0}, 0.1),
         ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 640.0, "behind_rate": 0.0}, 640.0),
         ({"output_age": 0.1, "busy_age": 0.1, "repeats_for": 700.0, "behind_rate": 0.0, "heavy_age": 7.0}, 7.0),
-        ({"told": Told(Sign.PROMPT), "busy_age": 0.1, "behind_rate": 0.0}, 650.0),
+        ({"told": ScreenReading(Sign.PROMPT), "busy_age": 0.1, "behind_rate": 0.0}, 650.0),
         ({"processes": 0}, 0.0),
     ],
 )

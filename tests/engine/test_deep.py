@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from lamplighter.errors import Code, LampError
 from lamplighter.holder import boot
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.escapees import ESCAPEES
-from lamplighter.testing.processes import alive, inspect, marked, none_left, wait_until
+from tests.support.engine import Engine
+from tests.support.escapees import ESCAPEES
+from tests.support.processes import alive, inspect, marked, none_left, wait_until
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 
@@ -256,7 +256,7 @@ class Killer:
     def __init__(self, lit: Engine, chance: random.Random, talks: list[Talk]) -> None:
         self.lit = lit
         self.chance = chance
-        self.talks = talks
+        self.acp_prompts = talks
         self.killed: list[str] = []
         self.keepers = 0
         self.daemon_then = lit.daemon()
@@ -272,14 +272,14 @@ class Killer:
 
     def _kill_keeper(self) -> None:
         self._settle_keeper()
-        for talk in self.talks:
+        for talk in self.acp_prompts:
             self._settle_shim(talk)
         self.keepers = self._count(None, "keeper lost")
         self.daemon_then = self.lit.daemon()
         self.lit.kill(self.lit.keeper())
 
     def _kill_shim(self) -> None:
-        talk = self.chance.choice(self.talks)
+        talk = self.chance.choice(self.acp_prompts)
         if talk.losses < MOST_LOSSES:
             self._settle_keeper()
             self._settle_shim(talk)

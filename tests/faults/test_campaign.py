@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from faults.kinds import NEEDS_ROOT, SHARES
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FAULTS = 9
 
 

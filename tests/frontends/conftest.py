@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamplighter.testing.clockwork import FOLDER, Clockwork
-from lamplighter.testing.engine import Engine, engine
+from tests.support.clockwork import FOLDER, Clockwork
+from tests.support.engine import Engine, engine
+from tests.support.fixtures import engine_for
 
 
 @pytest.fixture
-def served() -> Iterator[Engine]:
-    with engine(LAMPLIGHTER_HTTP_PORT="0") as made:
+def served(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with engine_for(request, LAMPLIGHTER_HTTP_PORT="0") as made:
         yield made
 
 

@@ -51,6 +51,23 @@ def keeper(tmp_path: Path) -> DaemonKeeper:
     return DaemonKeeper(str(tmp_path), str(tmp_path))
 
 
+def test_one_that_is_begun_ahead_and_dies_unseen_is_started_when_it_is_asked_for(keeper: DaemonKeeper) -> None:
+    keeper.begin()
+    assert keeper.pid is not None
+    os.kill(keeper.pid, signal.SIGKILL)
+    os.waitpid(keeper.pid, 0)
+    keeper.settle()
+    assert keeper.pid is None
+    asker = Asker(keeper)
+    for _ in range(3):
+        assert not asker.told()
+        fail(keeper)
+        start_again(keeper)
+    assert "error" in asker.told()[0]
+    fail(keeper)
+    asker.close()
+
+
 def test_a_start_from_before_the_question_is_no_answer(keeper: DaemonKeeper) -> None:
     first = Asker(keeper)
     for _ in range(2):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.holder.log import LogWriter
-from lamplighter.holder.log_reader import Gap, LogReader, Page
+from lamplighter.holder.log_reader import Gap, LogPage, LogReader
 from lamplighter.holder.segments import (
     EXIT,
     GAP,
@@ -41,7 +41,7 @@ def files(folder: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.startswith("log-"))
 
 
-def pages(reader: LogReader, cursor: int = 0, size: int = 1 << 20) -> Iterator[Page]:
+def pages(reader: LogReader, cursor: int = 0, size: int = 1 << 20) -> Iterator[LogPage]:
     while True:
         page = reader.read(cursor, size)
         assert page.cursor == cursor

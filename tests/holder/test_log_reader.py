@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lamplighter.holder import log_reader
 from lamplighter.holder.log import LogWriter
-from lamplighter.holder.log_reader import Chunk, Gap, LogReader, Page
+from lamplighter.holder.log_reader import Chunk, Gap, LogPage, LogReader
 from lamplighter.holder.segments import EXIT, HEADER, INPUT, NO_STREAM, OUTPUT, RESIZE, SIZE, STDERR, STDOUT, segments
 
 SMALL = 1024
@@ -40,7 +40,7 @@ def test_streams_are_told_apart_and_runs_joined(folder: str) -> None:
 
 def test_an_empty_or_missing_folder_has_nothing(folder: str) -> None:
     for place in (folder, folder + "/nowhere"):
-        assert LogReader(place).read(0) == Page(0, 0, [], [], True)
+        assert LogReader(place).read(0) == LogPage(0, 0, [], [], True)
         assert LogReader(place).read(7).next_cursor == 7
         assert list(LogReader(place).frames()) == []
         assert LogReader(place).tail_lines(3).data == b""
@@ -50,7 +50,7 @@ def test_a_cursor_beyond_the_end_waits_for_it(folder: str) -> None:
     writer = LogWriter(folder)
     writer.append_output(b"0123", STDOUT, 0)
     reader = LogReader(folder)
-    assert reader.read(6) == Page(6, 6, [], [], True)
+    assert reader.read(6) == LogPage(6, 6, [], [], True)
     writer.append_output(b"456789", STDOUT, 0)
     assert reader.read(6).data == b"6789"
 

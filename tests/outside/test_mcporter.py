@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lamplighter.frontends.mcp.toolsets import TOOLSETS, load
-from lamplighter.testing.processes import alive, wait_until
+from tests.support.processes import alive, wait_until
 
 if TYPE_CHECKING:
     from conftest import Reach

@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from lamplighter.frontends.mcp.toolsets import TOOLSETS, load
-from lamplighter.testing.mcp_client import told
+from tests.support.mcp_client import told
 
 if TYPE_CHECKING:
     from conftest import Reach

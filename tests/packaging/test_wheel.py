@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from lamplighter import __version__
-from lamplighter.testing.engine import Engine, leaving_nothing
+from tests.support.engine import Engine, leaving_nothing
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOO_MUCH = {"typing", "dataclasses", "inspect", "asyncio"}
 
 
@@ -93,7 +93,7 @@ def test_what_is_in_it(wheel: Path) -> None:
         f"{vendor}/{name}" for name in ("preact.js", "xterm.js", "xterm.css", "LICENSES.txt", "vendor.json")
     } <= set(names)
     assert {name.split("/")[0] for name in names} == {"lamplighter", f"lamplighter-{__version__}.dist-info"}
-    assert not [name for name in names if name.endswith(".pyc") or {"tests", "bench"} & set(name.split("/"))]
+    assert not [name for name in names if name.endswith(".pyc") or {"tests", "testing", "bench"} & set(name.split("/"))]
     assert f"lamplighter-{__version__}.dist-info/licenses/LICENSE" in names
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lamplighter.domain.session import Driver, Kind, Session
+from lamplighter.engine.agents_io.conversations import begin
 from lamplighter.errors import Code, ConflictError
-from lamplighter.lifecycle.dialogue.conversations import begin
 from lamplighter.store import aliases, sessions
 from lamplighter.store.migrations import migrate
 

@@ -10,13 +10,15 @@ from dataclasses import replace
 import pytest
 
 from lamplighter.domain.permission import Caller, Rank
-from lamplighter.domain.plan import Orders, Plan, PlanState, Row, Sighting
+from lamplighter.domain.plan import Plan, PlanRequest, PlanState, Row, Sighting
 from lamplighter.domain.verdict import Verdict
 from lamplighter.store import plans
 from lamplighter.store.migrations import migrate
 
 FOUND = Sighting("one", Verdict.IDLE, ["CPU 0%"], 2, 4096, 12.5, False, 0, 77, 5.5)
-ORDERS = Orders(Caller(Rank.SESSION, "session:0a", "0a"), "idle", older_than=60.0, force=True, grace=1.0, reason="tidy")
+ORDERS = PlanRequest(
+    Caller(Rank.SESSION, "session:0a", "0a"), "idle", older_than=60.0, force=True, grace=1.0, reason="tidy"
+)
 PLAN = Plan("plan-1", ORDERS, 1000.0, 1600.0, rows=[Row("0b", FOUND), Row("0c", FOUND)])
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lamplighter.domain.record import Record, RecordState, RecordType, Source
+from lamplighter.domain.memory.record import Record, RecordState, RecordType, Source
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
-from lamplighter.domain.wording import query
+from lamplighter.domain.text.search_text import query
 from lamplighter.store import recall, records, sessions
 from lamplighter.store.migrations import migrate
 from lamplighter.store.recall import Filter

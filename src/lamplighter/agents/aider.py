@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs
-from lamplighter.domain.manner import Manner, Way
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(name="aider", names=frozenset({"aider"}), packages=("aider-chat",))
+_PROGRAM = Program(name="aider", names=frozenset({"aider"}), packages=("aider-chat",))
 
-STARTING = Manner(
+_START = AgentCommand(
     agent="aider",
     program=("aider",),
-    terminal=Way(last=("--restore-chat-history",)),
-    headless=Way(last=("--restore-chat-history",), prompt=("--message={prompt}",), needs_prompt=True),
+    terminal=Mode(last=("--restore-chat-history",)),
+    headless=Mode(last=("--restore-chat-history",), prompt=("--message={prompt}",), needs_prompt=True),
     model=("--model", "{model}"),
     by_folder=True,
 )
 
 # -- screens
 
-_RULE = re.compile(r"─{20}")
 _PROMPT = re.compile(r"(?:[a-z-]+)?(?: ?multi)?>(?: |$)")
 _ERROR = re.compile(r"[ ░█]*litellm\.(?P<error>\w+: .+)")
 _CLOSING = re.compile(r"\(Y\)es/\(N\)o.*\[\w[^]]*\]:")
@@ -38,9 +38,9 @@ def _input_line(lines: Sequence[str]) -> Box | None:
     while begin and _PROMPT.match(lines[begin - 1]):
         begin -= 1
     top = begin - 1
-    while top > 0 and lines[top] and not _RULE.match(lines[top]):
+    while top > 0 and lines[top] and not RULE.match(lines[top]):
         top -= 1
-    if begin == end or top < 0 or (lines[top] and not _RULE.match(lines[top])):
+    if begin == end or top < 0 or (lines[top] and not RULE.match(lines[top])):
         return None
     return Box(begin, " ".join(_PROMPT.sub("", line, count=1) for line in lines[begin:end]).strip())
 
@@ -55,7 +55,7 @@ def _above(lines: Sequence[str], place: int) -> str:
 
 def _failed(lines: Sequence[str]) -> str:
     """An error below what was asked last, up to the fence of its input line."""
-    end = next((place for place in range(len(lines) - 1, -1, -1) if _RULE.match(lines[place])), 0)
+    end = next((place for place in range(len(lines) - 1, -1, -1) if RULE.match(lines[place])), 0)
     for place in range(end - 1, -1, -1):
         if (found := _ERROR.match(lines[place])) is not None:
             return " ".join((found["error"], *lines[place + 1 : end]))
@@ -64,8 +64,7 @@ def _failed(lines: Sequence[str]) -> str:
     return ""
 
 
-SIGNS = Signs(
-    agent="aider",
+_SCREENS = ScreenPatterns(
     tried="0.86.2",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
@@ -81,4 +80,12 @@ SIGNS = Signs(
     interrupt=("C-c",),
     apart=re.compile(r"!|\{|/\S*/"),
     queues=False,
+)
+
+
+AGENT = Agent(
+    name="aider",
+    program=_PROGRAM,
+    start=_START,
+    screens=_SCREENS,
 )

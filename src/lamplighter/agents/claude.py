@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lamplighter.agents import journal
-from lamplighter.agents.conversation import (
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats import jsonl
+from lamplighter.agents.formats.acp import AcpCommand
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.conversation import (
     ASSISTANT,
     USER,
     Began,
+    ConversationId,
     Edited,
     Finished,
-    Named,
+    MessageSaid,
     Planned,
-    Said,
     Step,
     Stopped,
     Task,
     Used,
     shortened,
 )
-from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
-from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
-from lamplighter.agents.program import Program
-from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
-from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced, from_line, last_said
-from lamplighter.agents.structured import Structured
-from lamplighter.agents.traces import OnRecord, Traces, here
-from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
-from lamplighter.domain.manner import Manner, Way
+from lamplighter.agents.formats.fingerprints import UUID, Fingerprints, OnRecord, here
+from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
+from lamplighter.agents.formats.jsonl import count, counts, first_words, listing, mapping, mappings, moment, words
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns, fenced, from_line, last_said
+from lamplighter.agents.formats.setup import ConfigEntry, McpServer, Setup, Site, usual_hooks, usual_servers
+from lamplighter.agents.formats.shared_daemon import SharedDaemon
+from lamplighter.agents.formats.transcript import Format
+from lamplighter.agents.formats.transcript_locator import (
+    Candidate,
+    LocatedTranscript,
+    Where,
+    after_option,
+    asked,
+    listed,
+)
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="claude",
     names=frozenset(
         {"claude", "claude bg-spare", "claude-code"}
@@ -56,7 +64,7 @@ PROGRAM = Program(
     ),
 )
 
-_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ID = re.compile(UUID)
 _LONGEST_FOLDER = 200
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _COMMAND = re.compile(r"<command-name>\s*(/[^<]*?)\s*</command-name>")
@@ -82,7 +90,7 @@ _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_
            "cache_written": "cache_creation_input_tokens"}  # fmt: skip
 
 
-def named(where: Where) -> Seen | None:
+def named(where: Where) -> LocatedTranscript | None:
     """What the process itself says goes before all: `/clear` and `/resume` put it into another conversation."""
     now = next((found for pid in where.pids if (found := _of_process(pid, where))), None)
     given = [now, where.conversation]
@@ -93,7 +101,7 @@ def named(where: Where) -> Seen | None:
             paths = (f"{folder}/{conversation}.jsonl" for folder in _places(where))
             path = next((path for path in paths if os.path.isfile(path)), None)
             if path or conversation == now:
-                return Seen(conversation, path, conversation == now)
+                return LocatedTranscript(conversation, path, conversation == now)
     return None
 
 
@@ -127,26 +135,24 @@ def _folders(projects: str, cwd: str) -> list[str]:
 def _of_process(pid: int, where: Where) -> str | None:
     """Which conversation its process is in, or was in when it was killed. One from before the session, or with another start
     time, is of another process that had this number."""
-    file = journal.open_own(f"{_roots(where)[0]}/sessions/{pid}.json")
+    file = jsonl.open_own(f"{_roots(where)[0]}/sessions/{pid}.json")
     if file is None:
         return None
     with file:
         if os.fstat(file.fileno()).st_mtime < where.started_at - 2:
             return None
-        said = journal.parse(file.read(journal.HEAD)) or {}
+        said = jsonl.parse(file.read(jsonl.HEAD)) or {}
     start, known = str(said.get("procStart", "")), where.starts.get(pid)
-    if known is not None and journal.number(start) not in (None, known):
+    if known is not None and jsonl.number(start) not in (None, known):
         return None
     return words(said.get("sessionId")) if words(said.get("cwd")) in where.folders else None
 
 
 def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
     """None for one of another folder whose name is written the same."""
-    file = journal.open_own(path)
-    if file is None:
+    documents = jsonl.head_of(path)
+    if documents is None:
         return None
-    with file:
-        documents = journal.head(file)
     folder = next((words(document["cwd"]) for document in documents if document.get("cwd")), where.cwd)
     begun = next((at for document in documents if (at := moment(document.get("timestamp"))) is not None), changed)
     if folder not in where.folders:
@@ -176,7 +182,7 @@ def recognises(document: dict[str, Any]) -> bool:
 
 def steps(document: dict[str, Any]) -> Iterator[Step]:
     if words(document.get("sessionId")):
-        yield Named(words(document.get("sessionId")))
+        yield ConversationId(words(document.get("sessionId")))
     match document.get("type"):
         case "assistant":
             yield from _assistant(document)
@@ -187,7 +193,7 @@ def steps(document: dict[str, Any]) -> Iterator[Step]:
             if attachment.get("type") == "queued_command" and not document.get("isSidechain"):
                 yield from _request(words(attachment.get("prompt")), document)
         case "last-prompt":
-            yield Said(USER, words(document.get("lastPrompt")), hearsay=True)
+            yield MessageSaid(USER, words(document.get("lastPrompt")), hearsay=True)
         case _:
             return
 
@@ -199,9 +205,9 @@ def _assistant(document: dict[str, Any]) -> Iterator[Step]:
     name = words(message.get("id")) or words(document.get("uuid"))
     if not aside and not document.get("isApiErrorMessage"):
         text = "\n".join(words(block.get("text")) for block in blocks if block.get("type") == "text")
-        yield Said(ASSISTANT, text, moment(document.get("timestamp")), name)
+        yield MessageSaid(ASSISTANT, text, moment(document.get("timestamp")), name)
     usage = mapping(message.get("usage"))
-    yield Used({kind: count(usage.get(key)) for kind, key in _TOKENS.items()}, name)
+    yield Used(counts(usage, _TOKENS), name)
     for block in blocks:
         if block.get("type") == "tool_use":
             yield from _tool(block, aside)
@@ -225,8 +231,7 @@ def _tool(block: dict[str, Any], aside: bool) -> Iterator[Step]:
     if aside:
         yield Edited(files)
         return
-    about = next((words(given[key]) for key in _ABOUT if words(given.get(key))), "")
-    yield Began(words(block.get("id")), tool, about, files)
+    yield Began(words(block.get("id")), tool, first_words(given, _ABOUT), files)
     if tool == "TodoWrite":
         todos = mappings(given.get("todos"))
         yield Planned(tuple((words(todo.get("content")), todo.get("status") == "completed") for todo in todos))
@@ -264,16 +269,17 @@ def _request(text: str, document: dict[str, Any]) -> Iterator[Step]:
         given = _ARGUMENTS.search(text)
         text = "" if command[1] in _HOUSEKEEPING else f"{command[1]} {given[1].strip() if given else ''}".strip()
     if text and not _NOT_A_REQUEST.match(text):
-        yield Said(USER, text, moment(document.get("timestamp")), words(document.get("uuid")) or None)
+        yield MessageSaid(USER, text, moment(document.get("timestamp")), words(document.get("uuid")) or None)
 
 
 _AGAIN = frozenset({"--continue", "-c", "--resume", "-r", "--fork-session"})
-TRANSCRIPTS = Format("claude", named, candidates, name_of, announced, recognises, steps, again=_AGAIN)
+_TRANSCRIPTS = Format(
+    "claude", named, candidates, name_of, announced, recognises, steps, again=_AGAIN, variable="CLAUDE_CONFIG_DIR"
+)
 
 
 # -- screens
 
-_RULE = re.compile(r"─{20}")
 _INPUT = re.compile(r"[❯!#]\s?")
 _BENEATH = re.compile(r" {2}|$")
 _CLOSING = re.compile(r"\b(?:Enter to (?:confirm|select|set)|Esc to (?:cancel|exit|close))\b")
@@ -289,7 +295,7 @@ _COMMAND_SHOWN = re.compile(r"╌{20}")
 
 
 def _input_line(lines: Sequence[str]) -> Box | None:
-    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_BENEATH)
+    return fenced(lines, RULE, _INPUT, RULE, beneath=_BENEATH)
 
 
 def _shown_command(lines: Sequence[str], place: int) -> str:
@@ -302,12 +308,11 @@ def _fetched(lines: Sequence[str], place: int) -> str:
 
 
 def _heading(lines: Sequence[str], place: int) -> str:
-    rule = next((number for number in range(place, -1, -1) if _RULE.match(lines[number])), None)
+    rule = next((number for number in range(place, -1, -1) if RULE.match(lines[number])), None)
     return lines[rule + 1].strip() if rule is not None else "a tool"
 
 
-SIGNS = Signs(
-    agent="claude",
+_SCREENS = ScreenPatterns(
     tried="2.1.325",
     box=_input_line,
     placeholder=re.compile(r"Try \"|Press up to edit queued"),
@@ -349,17 +354,17 @@ SIGNS = Signs(
 )
 
 _ONE_TASK = ("-p", "--output-format", "stream-json", "--verbose")
-STARTING = Manner(
+_START = AgentCommand(
     agent="claude",
     program=("claude",),
     package="@anthropic-ai/claude-code",
-    terminal=Way(
+    terminal=Mode(
         new=("--session-id", "{conversation}"),
         resume=("--resume", "{conversation}"),
         last=("--continue",),
         prompt=("--", "{prompt}"),
     ),
-    headless=Way(
+    headless=Mode(
         new=(*_ONE_TASK, "--session-id", "{conversation}"),
         resume=(*_ONE_TASK, "--resume", "{conversation}"),
         last=(*_ONE_TASK, "--continue"),
@@ -379,25 +384,17 @@ def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
     """`sessions/<pid>.json`, with a key and a socket beside it: they stay when the process is killed."""
     folder = f"{environment.get('CLAUDE_CONFIG_DIR') or f'{home}/.claude'}/sessions"
     for path, _ in listed(folder, ending=".json"):
-        said = _on_record(path)
+        said = jsonl.document_of(path)
         pid, start = count(said.get("pid")), words(said.get("procStart"))
         if not pid or said.get("pidDomain", here()) != here():
             continue
         keys = [key for key, _ in listed(folder, beginning=f"{pid}.", ending=".key")]
         socket = words(said.get("messagingSocketPath"))
         beside = (*keys, socket) if socket.endswith(f"/{pid}.sock") else (*keys,)
-        yield OnRecord(path, words(said.get("sessionId")), pid, journal.number(start), beside)
+        yield OnRecord(path, words(said.get("sessionId")), pid, jsonl.number(start), beside)
 
 
-def _on_record(path: str) -> dict[str, Any]:
-    file = journal.open_own(path)
-    if file is None:
-        return {}
-    with file:
-        return journal.parse(file.read(journal.HEAD)) or {}
-
-
-TRACES = Traces(
+_FINGERPRINTS = Fingerprints(
     agent="claude",
     options=("--session-id", "--resume", "-r"),
     anew=("--fork-session",),
@@ -424,11 +421,11 @@ def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     return (("stop", conversation[:8]),)
 
 
-SHARING = Sharing("claude", _is_server, _may_use, _stop_commands)
+_SHARED_DAEMON = SharedDaemon("claude", _is_server, _may_use, _stop_commands, words=("daemon", "run", "--origin"))
 
-ACP = Structured(command=("claude-agent-acp",))
+_ACP = AcpCommand(command=("claude-agent-acp",))
 
-HOOKS = Hooks(
+_HOOKS = Hooks(
     agent="claude",
     names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
     limit=10_000,
@@ -437,17 +434,39 @@ HOOKS = Hooks(
 )
 
 
-def _servers(site: Site) -> str:
+def _file(site: Site) -> str:
     """The user's are in a file beside its folder, which moves into the folder when that is elsewhere."""
     if site.project is not None:
         return os.path.join(site.project, ".mcp.json")
     return os.path.join(site.folder("", "CLAUDE_CONFIG_DIR"), ".claude.json")
 
 
-def _hooks(site: Site) -> list[Entry]:
-    return usual_hooks("claude", os.path.join(site.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json"), site, 10)
+def _servers(server: McpServer) -> dict[str, Any]:
+    return usual_servers(server, type="stdio")
 
 
-SETUP = Setup(
-    "claude", _servers, _hooks, "Claude Code reads its hooks when it starts: those that run now have none yet"
+def _hooks(site: Site) -> list[ConfigEntry]:
+    return usual_hooks(_HOOKS, os.path.join(site.folder(".claude", "CLAUDE_CONFIG_DIR"), "settings.json"), site, 10)
+
+
+_SETUP = Setup(
+    _file,
+    ".mcp.json of a project, or run: claude mcp add-json NAME 'what is inside its braces'",
+    _servers,
+    _hooks,
+    "Claude Code reads its hooks when it starts: those that run now have none yet",
+)
+
+
+AGENT = Agent(
+    name="claude",
+    program=_PROGRAM,
+    start=_START,
+    acp=_ACP,
+    screens=_SCREENS,
+    transcripts=_TRANSCRIPTS,
+    hooks=_HOOKS,
+    setup=_SETUP,
+    fingerprints=_FINGERPRINTS,
+    shared_daemon=_SHARED_DAEMON,
 )

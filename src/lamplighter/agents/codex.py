@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lamplighter.agents import journal
-from lamplighter.agents.conversation import (
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats import jsonl
+from lamplighter.agents.formats.acp import AcpCommand
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.conversation import (
     ASSISTANT,
     USER,
     Began,
+    ConversationId,
     Edited,
     Finished,
-    Named,
+    MessageSaid,
     Planned,
-    Said,
     Step,
     Stopped,
     Used,
 )
-from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
-from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
-from lamplighter.agents.program import Program
-from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
-from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, from_line, last_said
-from lamplighter.agents.structured import Structured
-from lamplighter.agents.traces import OnRecord, Traces, locked
-from lamplighter.agents.transcript import Format
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, asked, listed, open_files
-from lamplighter.domain.manner import Manner, Way
+from lamplighter.agents.formats.fingerprints import UUID, Fingerprints, OnRecord, locked
+from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
+from lamplighter.agents.formats.jsonl import counts, listing, mapping, mappings, moment, words
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import Box, Dialog, ScreenPatterns, from_line, last_said
+from lamplighter.agents.formats.setup import ConfigEntry, McpServer, Setup, Site, usual_hooks, usual_servers
+from lamplighter.agents.formats.shared_daemon import SharedDaemon
+from lamplighter.agents.formats.transcript import Format
+from lamplighter.agents.formats.transcript_locator import Candidate, LocatedTranscript, Where, asked, listed, open_files
+from lamplighter.domain.agent_command import AgentCommand, Mode
 from lamplighter.holder import proc
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="codex",
     names=frozenset({"codex"}),
     packages=("@openai/codex",),
@@ -42,7 +43,7 @@ PROGRAM = Program(
     inherited=("CODEX_CI", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT", "CODEX_TOOL_CALL_ID", "CODEX_VERSION"),
 )
 
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = re.compile(UUID)
 _MOST_DAYS = 400
 _MOST_LOOKED_AT = 200
 _DAY = re.compile(r"\d{2}")
@@ -59,23 +60,23 @@ _ABOUT = ("cmd", "command", "path", "query", "description")
 _TOKENS = {"input": "input_tokens", "output": "output_tokens", "cached": "cached_input_tokens"}
 
 
-def named(where: Where) -> Seen | None:
+def named(where: Where) -> LocatedTranscript | None:
     """What its process has open goes before all, when that is one of this folder's alone. What it starts comes after it, and may
     be another of its kind; a daemon that it started serves others too, and says nothing of it."""
     for pid in where.pids:
-        if TRACES.is_daemon(proc.words_of(pid, 8192)):
+        if _FINGERPRINTS.is_daemon(proc.words_of(pid, 8192)):
             continue
         held = sorted(set(open_files(pid, f"{_sessions(where)}/")))
         own = [one for path in held if (one := _candidate(path, where.ended_at, where)) is not None]
         if own:
             if len(own) == 1:
-                return Seen(own[0].conversation, own[0].path, sure=True)
+                return LocatedTranscript(own[0].conversation, own[0].path, sure=True)
             break
     given = [word for word in where.command if _ID.fullmatch(word)] if "resume" in where.command else []
     given = [where.conversation] if where.conversation else given
     for path, _ in _recent(where) if given else ():
         if any(path.endswith(f"-{conversation}.jsonl") for conversation in given):
-            return Seen(name_of(path), path)
+            return LocatedTranscript(name_of(path), path)
     return None
 
 
@@ -116,11 +117,7 @@ def _numbered(folder: str, form: re.Pattern[str]) -> list[str]:
 
 def _candidate(path: str, changed: float, where: Where) -> Candidate | None:
     """None for one of another folder, and for a helper's own."""
-    file = journal.open_own(path)
-    if file is None:
-        return None
-    with file:
-        documents = journal.head(file)
+    documents = jsonl.head_of(path) or []
     document = documents[0] if documents else {}
     meta = mapping(document.get("payload"))
     if words(meta.get("cwd")) not in where.folders or isinstance(meta.get("source"), dict):
@@ -146,7 +143,7 @@ def steps(document: dict[str, Any]) -> Iterator[Step]:
     payload, at = mapping(document.get("payload")), moment(document.get("timestamp"))
     match document.get("type"):
         case "session_meta":
-            yield Named(words(payload.get("id")))
+            yield ConversationId(words(payload.get("id")))
         case "response_item":
             yield from _item(payload, at)
         case "event_msg":
@@ -160,10 +157,10 @@ def _item(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
     if kind == "message":
         text = "\n".join(words(part.get("text")) for part in mappings(payload.get("content"))).strip()
         if payload.get("role") == ASSISTANT:
-            yield Said(ASSISTANT, text, at, words(payload.get("id")) or None)
+            yield MessageSaid(ASSISTANT, text, at, words(payload.get("id")) or None)
         elif payload.get("role") == USER and not text.startswith(("<", "# AGENTS.md")):
             # The program speaks as the user too; what a person said is known better from the events.
-            yield Said(USER, text, at, hearsay=True)
+            yield MessageSaid(USER, text, at, hearsay=True)
     elif kind in _CALLS:
         yield from _call(payload, payload.get(_CALLS[kind]))
     elif kind.endswith("_output"):
@@ -172,7 +169,7 @@ def _item(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
 
 def _call(payload: dict[str, Any], given: Any) -> Iterator[Step]:
     text = words(given)
-    arguments = mapping(given) or journal.parse(text.encode()) or {}
+    arguments = mapping(given) or jsonl.parse(text.encode()) or {}
     tool = words(payload.get("name")) or "shell"
     values = (arguments.get(key) for key in _ABOUT)
     about = next((shown for value in values if (shown := _shown(value))), "" if arguments else text)
@@ -191,17 +188,17 @@ def _shown(value: Any) -> str:
 def _event(payload: dict[str, Any], at: float | None) -> Iterator[Step]:
     match payload.get("type"):
         case "user_message":
-            yield Said(USER, words(payload.get("message")), at)
+            yield MessageSaid(USER, words(payload.get("message")), at)
         case "agent_message":
-            yield Said(ASSISTANT, words(payload.get("message")), at)
+            yield MessageSaid(ASSISTANT, words(payload.get("message")), at)
         case "item_completed":
             yield from _completed(mapping(payload.get("item")), at)
         case "task_complete" | "turn_aborted" | "turn_complete":
-            yield Said(ASSISTANT, words(payload.get("last_agent_message")), at)
+            yield MessageSaid(ASSISTANT, words(payload.get("last_agent_message")), at)
             yield Stopped("interrupted" if payload.get("type") == "turn_aborted" else "done")
         case "token_count":
             total = mapping(mapping(payload.get("info")).get("total_token_usage"))
-            yield Used({kind: count(total.get(key)) for kind, key in _TOKENS.items()})
+            yield Used(counts(total, _TOKENS))
         case "patch_apply_end":
             if payload.get("success") is not False:
                 yield Edited(tuple(words(path) for path in mapping(payload.get("changes"))))
@@ -213,9 +210,9 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
     text = "\n".join(words(part.get("text")) for part in mappings(item.get("content"))).strip()
     match item.get("type"):
         case "UserMessage":
-            yield Said(USER, text, at, words(item.get("id")) or None)
+            yield MessageSaid(USER, text, at, words(item.get("id")) or None)
         case "AgentMessage":
-            yield Said(ASSISTANT, text, at, words(item.get("id")) or None)
+            yield MessageSaid(ASSISTANT, text, at, words(item.get("id")) or None)
         case "FileChange":
             changes = item.get("changes")
             paths = [words(path) for path in mapping(changes)] + [words(each.get("path")) for each in mappings(changes)]
@@ -225,8 +222,17 @@ def _completed(item: dict[str, Any], at: float | None) -> Iterator[Step]:
             return
 
 
-TRANSCRIPTS = Format(
-    "codex", named, candidates, name_of, announced, recognises, steps, again=frozenset({"resume", "fork"}), lazy=True
+_TRANSCRIPTS = Format(
+    "codex",
+    named,
+    candidates,
+    name_of,
+    announced,
+    recognises,
+    steps,
+    again=frozenset({"resume", "fork"}),
+    lazy=True,
+    variable="CODEX_HOME",
 )
 
 
@@ -256,8 +262,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
     return from_line(lines, place, _SHELL)
 
 
-SIGNS = Signs(
-    agent="codex",
+_SCREENS = ScreenPatterns(
     tried="0.166.0",
     box=_input_line,
     placeholder=re.compile(r"Ask Codex to do anything"),
@@ -287,12 +292,12 @@ SIGNS = Signs(
 )
 
 _ONE_TASK = ("--json", "--skip-git-repo-check")
-STARTING = Manner(
+_START = AgentCommand(
     agent="codex",
     program=("codex",),
     package="@openai/codex",
-    terminal=Way(resume=("resume", "{conversation}"), last=("resume", "--last"), prompt=("--", "{prompt}")),
-    headless=Way(
+    terminal=Mode(resume=("resume", "{conversation}"), last=("resume", "--last"), prompt=("--", "{prompt}")),
+    headless=Mode(
         new=("exec", *_ONE_TASK),
         resume=("exec", "resume", *_ONE_TASK, "{conversation}"),
         last=("exec", "resume", *_ONE_TASK, "--last"),
@@ -321,7 +326,7 @@ def _registry(home: str, environment: Mapping[str, str]) -> Iterator[OnRecord]:
         yield OnRecord(path, os.path.basename(path).removesuffix(".lock"), holders.get(inode, 0), None)
 
 
-TRACES = Traces(
+_FINGERPRINTS = Fingerprints(
     agent="codex",
     options=("resume",),
     calls=("sessionId", "threadId"),
@@ -343,7 +348,7 @@ _KEEPS_APART = ("projects.", "model_reasoning_effort=")
 def _may_use(words: Sequence[str]) -> bool:
     """Unless it is known to stay apart, as it was seen to with 0.166.0: told so, given a setting of a kind that was tried (one of
     its features is none of those), or doing a task and leaving."""
-    given = words[PROGRAM.length(words) :]
+    given = words[_PROGRAM.length(words) :]
     options = given[: given.index("--")] if "--" in given else given
     apart = "--no-daemon" in options or any(setting.startswith(_KEEPS_APART) for setting in _settings(options))
     return not apart and not (given and given[0] in _ALONE)
@@ -365,15 +370,17 @@ def _undo_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     return (("unarchive", conversation),)
 
 
-SHARING = Sharing("codex", _is_server, _may_use, _stop_commands, _undo_commands)
+_SHARED_DAEMON = SharedDaemon(
+    "codex", _is_server, _may_use, _stop_commands, _undo_commands, words=("--managed-daemon", "--listen")
+)
 
-ACP = Structured(
+_ACP = AcpCommand(
     command=("codex-acp",),
     heeds_eof=False,
     logins={"OPENAI_API_KEY": "api-key", "CODEX_API_KEY": "api-key"},
 )
 
-HOOKS = Hooks(
+_HOOKS = Hooks(
     agent="codex",
     names={START: "SessionStart", STOP: "Stop", COMPACT: "PreCompact", END: "SessionEnd"},
     limit=10_000,  # what is longer is cut in its middle
@@ -382,18 +389,37 @@ HOOKS = Hooks(
 )
 
 
-def _servers(site: Site) -> str:
+def _file(site: Site) -> str:
     return os.path.join(site.folder(".codex", "CODEX_HOME"), "config.toml")
 
 
-def _hooks(site: Site) -> list[Entry]:
-    return usual_hooks("codex", os.path.join(site.folder(".codex", "CODEX_HOME"), "hooks.json"), site, 10)
+def _servers(server: McpServer) -> dict[str, Any]:
+    return usual_servers(server, "mcp_servers")
 
 
-SETUP = Setup(
-    "codex",
+def _hooks(site: Site) -> list[ConfigEntry]:
+    return usual_hooks(_HOOKS, os.path.join(site.folder(".codex", "CODEX_HOME"), "hooks.json"), site, 10)
+
+
+_SETUP = Setup(
+    _file,
+    "~/.codex/config.toml",
     _servers,
     _hooks,
     "Codex runs no hook before you have trusted it, and says nothing of that: start codex, type /hooks, look at each of the "
     "four and trust it. Each time one changes, as when lamp moves, it asks for that again",
+)
+
+
+AGENT = Agent(
+    name="codex",
+    program=_PROGRAM,
+    start=_START,
+    acp=_ACP,
+    screens=_SCREENS,
+    transcripts=_TRANSCRIPTS,
+    hooks=_HOOKS,
+    setup=_SETUP,
+    fingerprints=_FINGERPRINTS,
+    shared_daemon=_SHARED_DAEMON,
 )

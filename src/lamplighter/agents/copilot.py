@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
-from lamplighter.agents.traces import Traces
-from lamplighter.domain.manner import Manner, Way
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.fingerprints import Fingerprints
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns, fenced, last_said
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="copilot",
     names=frozenset({"copilot"}),
     packages=("@github/copilot",),
-    marks=(),
 )
 
-STARTING = Manner(
+_START = AgentCommand(
     agent="copilot",
     program=("copilot",),
     package="@github/copilot",
-    terminal=Way(resume=("--resume={conversation}",), last=("--continue",), prompt=("--interactive={prompt}",)),
-    headless=Way(
+    terminal=Mode(resume=("--resume={conversation}",), last=("--continue",), prompt=("--interactive={prompt}",)),
+    headless=Mode(
         new=("--output-format", "json"),
         resume=("--output-format", "json", "--resume={conversation}"),
         last=("--output-format", "json", "--continue"),
@@ -32,11 +32,10 @@ STARTING = Manner(
     model=("--model", "{model}"),
     untested=True,
 )
-TRACES = Traces(agent="copilot")  # untested: no mark of it is known
+_FINGERPRINTS = Fingerprints(agent="copilot")  # untested: no mark of it is known
 
 # -- screens
 
-_RULE = re.compile(r"─{20}")
 _INPUT = re.compile(r"❯(?: |$)")
 _STATUS = re.compile(r" (?!\S Loading|any key )\S")
 _CLOSING = re.compile(r"\besc (?:to )?(?:cancel|close)\b")
@@ -45,7 +44,7 @@ _COMMAND = re.compile(r"^│ │ ")
 
 def _input_line(lines: Sequence[str]) -> Box | None:
     """With its status as the last line: without that it is not there yet."""
-    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_STATUS, below=2) if _STATUS.match(lines[-1]) else None
+    return fenced(lines, RULE, _INPUT, RULE, beneath=_STATUS, below=2) if _STATUS.match(lines[-1]) else None
 
 
 def _shown_command(lines: Sequence[str], place: int) -> str:
@@ -59,8 +58,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
 
 # A tool that has failed begins alike.
 _ERROR = re.compile(r" ✗ (?P<error>(?:\d{3} |Failed to get|Authentication |.*\b(?:limit|quota)\b).+)")
-SIGNS = Signs(
-    agent="copilot",
+_SCREENS = ScreenPatterns(
     tried="1.0.102",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
@@ -82,4 +80,13 @@ SIGNS = Signs(
     failed=last_said(_ERROR, re.compile(r" [❯●✗] ")),
     retrying=re.compile(r"^ ● (?P<error>Request failed .+) Retrying\.\.\.\n(?!(?:.*\n)* ● )", re.MULTILINE),
     interrupt=("Escape", "Escape"),
+)
+
+
+AGENT = Agent(
+    name="copilot",
+    program=_PROGRAM,
+    start=_START,
+    screens=_SCREENS,
+    fingerprints=_FINGERPRINTS,
 )

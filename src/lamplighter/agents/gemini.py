@@ -8,38 +8,46 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lamplighter.agents import journal
-from lamplighter.agents.conversation import (
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats import jsonl
+from lamplighter.agents.formats.acp import AcpCommand
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.conversation import (
     ASSISTANT,
     USER,
     Began,
+    ConversationId,
     Course,
     Finished,
-    Named,
+    MessageSaid,
     Planned,
     Rewound,
-    Said,
     Step,
     Stopped,
     Used,
 )
-from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, Told, usual, usual_answer, word
-from lamplighter.agents.journal import count, mapping, mappings, moment, words
-from lamplighter.agents.program import Program
-from lamplighter.agents.setup import Entry, Setup, Site, usual_hooks
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
-from lamplighter.agents.structured import Structured
-from lamplighter.agents.traces import Traces
-from lamplighter.agents.transcript import Format, Transcript, told
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option, asked, listed
-from lamplighter.domain.manner import Manner, Way
+from lamplighter.agents.formats.fingerprints import Fingerprints
+from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, HookEvent, Hooks, usual, usual_answer, word
+from lamplighter.agents.formats.jsonl import counts, first_words, mapping, mappings, moment, words
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns, fenced, last_said
+from lamplighter.agents.formats.setup import ConfigEntry, Setup, Site, usual_hooks
+from lamplighter.agents.formats.transcript import Format, Transcript, told
+from lamplighter.agents.formats.transcript_locator import (
+    Candidate,
+    LocatedTranscript,
+    Where,
+    after_option,
+    asked,
+    listed,
+)
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="gemini",
     names=frozenset({"gemini"}),
     packages=("@google/gemini-cli",),
@@ -54,12 +62,12 @@ _NOT_A_REQUEST = ("<session_context>", "<system-reminder>", "<hook_context>", "T
 _TOKENS = {"input": "input", "output": "output", "cached": "cached"}
 
 
-def named(where: Where) -> Seen | None:
+def named(where: Where) -> LocatedTranscript | None:
     given = where.conversation or after_option(where.command, "--session-id", "--resume", "-r") or ""
     if len(given) >= 8:
         for path, _ in _recent(where):
             if os.path.basename(path).partition(".")[0].endswith(f"-{given[:8]}"):
-                return Seen(name_of(path) or given, path)
+                return LocatedTranscript(name_of(path) or given, path)
     return None
 
 
@@ -80,11 +88,8 @@ def _recent(where: Where) -> list[tuple[str, float]]:
 def _folders(root: str, where: Where) -> list[str]:
     """By the name that it has given the folder, written down in two places; by the folder's hash, as it was before."""
     names = [hashlib.sha256(os.fsencode(cwd)).hexdigest() for cwd in where.folders]
-    file = journal.open_own(f"{root}/projects.json")
-    if file is not None:
-        with file:
-            given = mapping((journal.parse(file.read(journal.HEAD)) or {}).get("projects"))
-        names += [words(given.get(cwd)) for cwd in where.folders]
+    given = mapping(jsonl.document_of(f"{root}/projects.json").get("projects"))
+    names += [words(given.get(cwd)) for cwd in where.folders]
     try:
         names += [name for name in os.listdir(f"{root}/tmp")[:1000] if _root_of(f"{root}/tmp/{name}") in where.folders]
     except OSError:
@@ -93,7 +98,7 @@ def _folders(root: str, where: Where) -> list[str]:
 
 
 def _root_of(folder: str) -> str:
-    file = journal.open_own(f"{folder}/.project_root")
+    file = jsonl.open_own(f"{folder}/.project_root")
     if file is None:
         return ""
     with file:
@@ -101,11 +106,9 @@ def _root_of(folder: str) -> str:
 
 
 def _candidate(path: str, changed: float) -> Candidate | None:
-    file = journal.open_own(path)
-    if file is None:
+    documents = jsonl.head_of(path)
+    if documents is None:
         return None
-    with file:
-        documents = journal.head(file)
     if any(document.get("kind") == "subagent" for document in documents[:1]):
         return None
     begun = next((at for document in documents if (at := moment(document.get("startTime"))) is not None), changed)
@@ -114,11 +117,7 @@ def _candidate(path: str, changed: float) -> Candidate | None:
 
 def name_of(path: str) -> str:
     """What its first entry says; the file's name has the beginning of it alone."""
-    file = journal.open_own(path)
-    if file is None:
-        return ""
-    with file:
-        documents = journal.head(file)
+    documents = jsonl.head_of(path)
     return words(documents[0].get("sessionId")) if documents else ""
 
 
@@ -136,7 +135,7 @@ def recognises(document: dict[str, Any]) -> bool:
 def steps(document: dict[str, Any]) -> Iterator[Step]:
     changed = mapping(document.get("$set")) or document
     if words(changed.get("sessionId")):
-        yield Named(words(changed.get("sessionId")))
+        yield ConversationId(words(changed.get("sessionId")))
     if words(document.get("$rewindTo")):
         yield Rewound(words(document.get("$rewindTo")))
     at, name = moment(document.get("timestamp")), words(document.get("id")) or None
@@ -144,11 +143,11 @@ def steps(document: dict[str, Any]) -> Iterator[Step]:
         case "user":
             text = _text(document.get("content"))
             if text and not text.startswith(_NOT_A_REQUEST):
-                yield Said(USER, text, at, name)
+                yield MessageSaid(USER, text, at, name)
         case "gemini":
-            yield Said(ASSISTANT, _text(document.get("content")), at, name)
+            yield MessageSaid(ASSISTANT, _text(document.get("content")), at, name)
             tokens = mapping(document.get("tokens"))
-            yield Used({kind: count(tokens.get(key)) for kind, key in _TOKENS.items()}, name or "?")
+            yield Used(counts(tokens, _TOKENS), name or "?")
             for call in mappings(document.get("toolCalls")):
                 yield from _tool(call)
             if _text(document.get("content")) and not mappings(document.get("toolCalls")):
@@ -165,8 +164,7 @@ def steps(document: dict[str, Any]) -> Iterator[Step]:
 def _tool(call: dict[str, Any]) -> Iterator[Step]:
     tool, given, name = words(call.get("name")), mapping(call.get("args")), words(call.get("id"))
     files = (words(given.get("file_path")),) if tool in _WRITING else ()
-    about = next((words(given[key]) for key in _ABOUT if words(given.get(key))), "")
-    yield Began(name, tool, about, files)
+    yield Began(name, tool, first_words(given, _ABOUT), files)
     if tool == "write_todos":
         todos = mappings(given.get("todos"))
         done = ("completed", "cancelled")
@@ -185,11 +183,7 @@ def read(path: str) -> Transcript | None:
     """The older form: one document with all messages in it. None for anything else."""
     if not path.endswith(".json"):
         return None
-    file = journal.open_own(path)
-    if file is None:
-        return None
-    with file:
-        document = journal.parse(file.read(journal.TAIL)) or {}
+    document = jsonl.document_of(path, jsonl.TAIL)
     if "sessionId" not in document or not isinstance(document.get("messages"), list):
         return None
     course = Course()
@@ -200,7 +194,9 @@ def read(path: str) -> Transcript | None:
 
 
 _AGAIN = frozenset({"--resume", "-r"})
-TRANSCRIPTS = Format("gemini", named, candidates, name_of, announced, recognises, steps, read, again=_AGAIN)
+_TRANSCRIPTS = Format(
+    "gemini", named, candidates, name_of, announced, recognises, steps, read, again=_AGAIN, variable="GEMINI_CLI_HOME"
+)
 
 
 # -- screens
@@ -210,7 +206,7 @@ _INPUT = re.compile(r" [>!*]")
 _CONVERSATION = re.compile(r"^ ❯ #\d+ +│ ")
 _CLOSING = re.compile(r"^ *╰─+╯$")
 _LISTS, _LISTED = re.compile(r"^/|@\S*$"), re.compile(r" \S")
-_RULE, _FOOTER = re.compile(r"─{20}"), re.compile(r" workspace \(/directory\)")
+_FOOTER = re.compile(r" workspace \(/directory\)")
 
 
 def _input_line(lines: Sequence[str]) -> Box | None:
@@ -221,7 +217,7 @@ def _padded(lines: Sequence[str]) -> Box | None:
     """Where a terminal does not say that it has all colours: no fences, an empty line above and one below, and below that a list
     of commands or files, when such is typed."""
     foot = next((place for place in range(len(lines) - 1, 0, -1) if _FOOTER.match(lines[place])), 0)
-    rule = next((place for place in range(foot - 1, -1, -1) if _RULE.match(lines[place])), foot)
+    rule = next((place for place in range(foot - 1, -1, -1) if RULE.match(lines[place])), foot)
     begin = next((place for place in range(rule + 1, foot) if not lines[place]), foot)
     marked = _INPUT.match(lines[begin + 1]) if begin + 1 < foot else None
     if marked is None or any(_CLOSING.match(line) for line in lines[foot:]):
@@ -234,8 +230,7 @@ def _padded(lines: Sequence[str]) -> Box | None:
     return Box(begin, typed)
 
 
-SIGNS = Signs(
-    agent="gemini",
+_SCREENS = ScreenPatterns(
     tried="0.61.0",
     box=_input_line,
     placeholder=re.compile(r"Type your message"),
@@ -264,17 +259,17 @@ SIGNS = Signs(
 
 # Without a person to trust the folder it would refuse to work there at all; what it may do in it is asked as ever.
 _ONE_TASK = ("-o", "stream-json", "--skip-trust")
-STARTING = Manner(
+_START = AgentCommand(
     agent="gemini",
     program=("gemini",),
     package="@google/gemini-cli",
-    terminal=Way(
+    terminal=Mode(
         new=("--session-id", "{conversation}"),
         resume=("--resume", "{conversation}"),
         last=("--resume", "latest"),
         prompt=("--prompt-interactive={prompt}",),
     ),
-    headless=Way(
+    headless=Mode(
         new=(*_ONE_TASK, "--session-id", "{conversation}"),
         resume=(*_ONE_TASK, "--resume", "{conversation}"),
         last=(*_ONE_TASK, "--resume", "latest"),
@@ -284,7 +279,7 @@ STARTING = Manner(
     by_folder=True,
 )
 
-TRACES = Traces(
+_FINGERPRINTS = Fingerprints(
     agent="gemini",
     options=("--session-id", "--resume", "-r"),
     sessions=("GEMINI_SESSION_ID",),
@@ -292,15 +287,15 @@ TRACES = Traces(
     shell=re.compile(r"_bgpids_file=|shopt -u promptvars nullglob"),
 )
 
-ACP = Structured(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})
+_ACP = AcpCommand(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})
 
 
-def _hook(document: dict[str, Any]) -> Told:
+def _hook(document: dict[str, Any]) -> HookEvent:
     """What was answered comes under a name of its own."""
     return replace(usual(document), message=word(document, "prompt_response", 20_000) or "")
 
 
-HOOKS = Hooks(
+_HOOKS = Hooks(
     agent="gemini",
     names={START: "SessionStart", STOP: "AfterAgent", COMPACT: "PreCompress", END: "SessionEnd"},
     limit=10_000,
@@ -315,8 +310,21 @@ def _settings(site: Site) -> str:
     return os.path.join(root, "settings.json")
 
 
-def _hooks(site: Site) -> list[Entry]:
-    return usual_hooks("gemini", _settings(site), site, 10_000)
+def _hooks(site: Site) -> list[ConfigEntry]:
+    return usual_hooks(_HOOKS, _settings(site), site, 10_000)
 
 
-SETUP = Setup("gemini", _settings, _hooks)
+_SETUP = Setup(_settings, "~/.gemini/settings.json", hooks=_hooks)
+
+
+AGENT = Agent(
+    name="gemini",
+    program=_PROGRAM,
+    start=_START,
+    acp=_ACP,
+    screens=_SCREENS,
+    transcripts=_TRANSCRIPTS,
+    hooks=_HOOKS,
+    setup=_SETUP,
+    fingerprints=_FINGERPRINTS,
+)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from lamplighter.agents.program import Program
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.program import Program
 
-PROGRAM = Program(
-    name="openclaw",
-    names=frozenset({"openclaw"}),
-    packages=("openclaw",),
-    marks=(),
-)
+AGENT = Agent("openclaw", program=Program("openclaw", frozenset({"openclaw"}), packages=("openclaw",)))

@@ -8,48 +8,51 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from lamplighter.agents import journal
-from lamplighter.agents.conversation import (
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats import jsonl
+from lamplighter.agents.formats.acp import AcpCommand
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.conversation import (
     ASSISTANT,
     USER,
     Began,
+    ConversationId,
     Course,
     Edited,
     Finished,
-    Named,
+    MessageSaid,
     Planned,
-    Said,
     Step,
     Stopped,
     Used,
 )
-from lamplighter.agents.hooks import COMPACT, END, START, STOP, Hooks, usual
-from lamplighter.agents.journal import count, listing, mapping, mappings, moment, words
-from lamplighter.agents.program import Program
-from lamplighter.agents.setup import Entry, Setup, Site
-from lamplighter.agents.sharing import Sharing
-from lamplighter.agents.signs import Box, Dialog, Signs, from_line
-from lamplighter.agents.structured import Structured
-from lamplighter.agents.traces import Traces
-from lamplighter.agents.transcript import Format, Moved, Transcript, told
-from lamplighter.agents.whereabouts import Candidate, Seen, Where, after_option
-from lamplighter.domain.manner import Manner, Way
+from lamplighter.agents.formats.fingerprints import Fingerprints
+from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, Hooks, usual
+from lamplighter.agents.formats.jsonl import counts, first_words, listing, mapping, mappings, moment, words
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import Box, Dialog, ScreenPatterns, from_line
+from lamplighter.agents.formats.setup import ConfigEntry, McpServer, Setup, Site
+from lamplighter.agents.formats.shared_daemon import SharedDaemon
+from lamplighter.agents.formats.transcript import Format, Moved, Transcript, told
+from lamplighter.agents.formats.transcript_locator import Candidate, LocatedTranscript, Where, after_option
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="opencode",
     names=frozenset({"opencode"}),
     packages=("opencode-ai",),
     marks=("OPENCODE_PID",),
     inherited=("OPENCODE",),
 )
+
+T = TypeVar("T")
 
 _MAGIC = b"SQLite format 3\0"
 _SECONDS = 1.0
@@ -76,6 +79,9 @@ _AFTER = (
     " m.time_created AS at FROM part p JOIN message m ON m.id = p.message_id WHERE p.session_id = ? AND p.rowid > ?"
     " ORDER BY p.rowid"
 )
+_SESSION = "SELECT * FROM session WHERE id = ?"
+_NEWEST = "SELECT * FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
+_END = "SELECT max(rowid) FROM part WHERE session_id = ?"
 _LAST = "SELECT id, data, time_created FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 20"
 
 
@@ -83,27 +89,24 @@ def _place(where: Where) -> str:
     return f"{where.named('XDG_DATA_HOME') or where.own_home + '/.local/share'}/opencode/opencode.db"
 
 
-def named(where: Where) -> Seen | None:
+def named(where: Where) -> LocatedTranscript | None:
     given = where.conversation or after_option(where.command, "--session", "-s")
-    return Seen(given, f"{_place(where)}#{given}") if given and journal.is_own(_place(where)) else None
+    return LocatedTranscript(given, f"{_place(where)}#{given}") if given and jsonl.is_own(_place(where)) else None
 
 
 def candidates(where: Where) -> list[Candidate]:
     place, found = _place(where), list[Candidate]()
-    database = _open(place)
-    if database is None:
-        return []
-    with closing(database):
-        try:
-            for cwd in where.folders:
-                for row in database.execute(_CANDIDATES, (cwd, int((where.started_at - 2) * 1000))).fetchall():
-                    name, begun, changed = words(row["id"]), moment(row["time_created"]), moment(row["time_updated"])
-                    asked = next(iter(database.execute(_FIRST, (name,))), None)
-                    text = words(_document(asked["data"]).get("text")).strip() if asked else ""
-                    found.append(Candidate(f"{place}#{name}", name, begun or 0.0, changed or 0.0, text))
-        except sqlite3.Error:
-            return []
-    return found
+
+    def look(database: sqlite3.Connection) -> list[Candidate]:
+        for cwd in where.folders:
+            for row in database.execute(_CANDIDATES, (cwd, int((where.started_at - 2) * 1000))).fetchall():
+                name, begun, changed = words(row["id"]), moment(row["time_created"]), moment(row["time_updated"])
+                asked = next(iter(database.execute(_FIRST, (name,))), None)
+                text = words(_document(asked["data"]).get("text")).strip() if asked else ""
+                found.append(Candidate(f"{place}#{name}", name, begun or 0.0, changed or 0.0, text))
+        return found
+
+    return _asked_of(place, look) or []
 
 
 def name_of(path: str) -> str:
@@ -118,28 +121,21 @@ def announced(document: dict[str, Any]) -> str:
 def read(path: str) -> Transcript | None:
     """None for anything but a database of opencode; without an id, the conversation that was spoken in last."""
     place, _, name = path.partition("#") if not os.path.exists(path) else (path, "", "")
-    database = _open(place)
-    if database is None:
-        return None
-    with closing(database):
-        try:
-            newest = "SELECT * FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
-            chosen_row = (
-                database.execute("SELECT * FROM session WHERE id = ?", (name,)) if name else database.execute(newest)
-            )
-            session = chosen_row.fetchone()
-            if session is None:
-                return None
-            course, at_least = _followed(database, dict(session))
-        except sqlite3.Error:
+
+    def look(database: sqlite3.Connection) -> Transcript | None:
+        session = (database.execute(_SESSION, (name,)) if name else database.execute(_NEWEST)).fetchone()
+        if session is None:
             return None
-    return told("opencode", f"{place}#{course.conversation}", course, at_least=at_least)
+        course, at_least = _followed(database, dict(session))
+        return told("opencode", f"{place}#{course.conversation}", course, at_least=at_least)
+
+    return _asked_of(place, look)
 
 
 def _followed(database: sqlite3.Connection, session: dict[str, Any]) -> tuple[Course, bool]:
     course = Course()
-    course.follow([Named(words(session.get("id")))])
-    course.follow([Used({kind: count(session.get(column)) for kind, column in _TOKENS.items()})])
+    course.follow([ConversationId(words(session.get("id")))])
+    course.follow([Used(counts(session, _TOKENS))])
     seen: set[str] = set()
     for row in database.execute(_PARTS, (session.get("id"), _MOST_MESSAGES, _LONGEST_PART)):
         message, part = _document(row["said"]), _document(row["part"])
@@ -155,15 +151,12 @@ def stream(path: str, start: int, ended: bool) -> Iterator[Moved]:
     """What was said after a row, up to the first row that is still being written. Rows of an agent that has ended stay as they
     are."""
     place, _, name = path.rpartition("#")
-    database = _open(place)
-    if database is None:
-        return
-    with closing(database):
-        try:
-            last = [(words(row["id"]), _document(row["data"])) for row in database.execute(_LAST, (name,))]
-            rows = database.execute(_AFTER, (_LONGEST_PART, name, start)).fetchall()
-        except sqlite3.Error:
-            return
+
+    def look(database: sqlite3.Connection) -> tuple[list[tuple[str, dict[str, Any]]], list[Any]]:
+        last = [(words(row["id"]), _document(row["data"])) for row in database.execute(_LAST, (name,))]
+        return last, database.execute(_AFTER, (_LONGEST_PART, name, start)).fetchall()
+
+    last, rows = _asked_of(place, look) or ([], [])
     newest = next((message for message, said in last if said.get("role") == ASSISTANT), "")
     ends = {words(row["message"]): row["place"] for row in rows}
     for row in rows:
@@ -201,40 +194,25 @@ def _stop(said: dict[str, Any]) -> Iterator[Step]:
 def tokens(path: str) -> dict[str, int]:
     """What the whole conversation has used so far, as its own row says."""
     place, _, name = path.rpartition("#")
-    database = _open(place)
-    if database is None:
-        return {}
-    with closing(database):
-        try:
-            row = database.execute("SELECT * FROM session WHERE id = ?", (name,)).fetchone()
-        except sqlite3.Error:
-            return {}
-    found = {kind: count(dict(row).get(column)) for kind, column in _TOKENS.items()} if row else {}
-    return {kind: number for kind, number in found.items() if number}
+    row = _asked_of(place, lambda database: database.execute(_SESSION, (name,)).fetchone())
+    return {kind: number for kind, number in counts(dict(row or {}), _TOKENS).items() if number}
 
 
 def end(path: str) -> int:
     place, _, name = path.rpartition("#")
-    database = _open(place)
-    if database is None:
-        return 0
-    with closing(database):
-        try:
-            row = database.execute("SELECT max(rowid) FROM part WHERE session_id = ?", (name,)).fetchone()
-        except sqlite3.Error:
-            return 0
-    return int(row[0] or 0)
+    row = _asked_of(place, lambda database: database.execute(_END, (name,)).fetchone())
+    return int(row[0] or 0) if row else 0
 
 
 def _document(value: Any) -> dict[str, Any]:
-    return journal.parse(value if isinstance(value, bytes) else words(value).encode()) or {}
+    return jsonl.parse(value if isinstance(value, bytes) else words(value).encode()) or {}
 
 
 def _steps(name: str, message: dict[str, Any], part: dict[str, Any], at: float | None) -> Iterator[Step]:
     role = USER if message.get("role") == USER else ASSISTANT
     if part.get("synthetic") or part.get("ignored"):  # put there by the program
         return
-    yield Said(role, words(part.get("text")) if part.get("type") == "text" else "", at, name)
+    yield MessageSaid(role, words(part.get("text")) if part.get("type") == "text" else "", at, name)
     if part.get("type") == "tool":
         yield from _tool(part)
     elif part.get("type") == "patch":
@@ -245,7 +223,7 @@ def _tool(part: dict[str, Any]) -> Iterator[Step]:
     tool, state, call = words(part.get("tool")), mapping(part.get("state")), words(part.get("callID"))
     given = mapping(state.get("input"))
     files = (words(given.get("filePath")),) if tool in _WRITING else ()
-    yield Began(call, tool, next((words(given[key]) for key in _ABOUT if words(given.get(key))), ""), files)
+    yield Began(call, tool, first_words(given, _ABOUT), files)
     if tool == "todowrite":
         done = ("completed", "cancelled")
         yield Planned(
@@ -255,9 +233,21 @@ def _tool(part: dict[str, Any]) -> Iterator[Step]:
         yield Finished(call, state.get("status") == "error")
 
 
+def _asked_of(place: str, look: Callable[[sqlite3.Connection], T]) -> T | None:
+    """What somebody finds in a database; None when there is none, or it does not answer."""
+    database = _open(place)
+    if database is None:
+        return None
+    with closing(database):
+        try:
+            return look(database)
+        except sqlite3.Error:
+            return None
+
+
 def _open(place: str) -> sqlite3.Connection | None:
     """Read-only, and nothing is written beside it either."""
-    file = journal.open_own(place)
+    file = jsonl.open_own(place)
     if file is None:
         return None
     with file:
@@ -267,7 +257,7 @@ def _open(place: str) -> sqlite3.Connection | None:
         except OSError:  # what looks like a file and cannot be read, as some of /proc
             return None
     # What was written last is still in a log beside the database; it is read through an index that only opencode may make.
-    logged = journal.is_own(f"{place}-wal") and journal.is_own(f"{place}-shm")
+    logged = jsonl.is_own(f"{place}-wal") and jsonl.is_own(f"{place}-shm")
     for options in (*(("readonly_shm=1",) if logged else ()), "immutable=1"):
         database = _connected(f"file:{quote(os.path.abspath(place))}?mode=ro&{options}")
         if database is not None:
@@ -300,8 +290,20 @@ def _nothing(_: dict[str, Any]) -> Iterator[Step]:
 
 
 _AGAIN = frozenset({"--continue", "-c", "--session", "-s"})
-TRANSCRIPTS = Format(
-    "opencode", named, candidates, name_of, announced, _never, _nothing, read, stream, tokens, end, again=_AGAIN
+_TRANSCRIPTS = Format(
+    "opencode",
+    named,
+    candidates,
+    name_of,
+    announced,
+    _never,
+    _nothing,
+    read,
+    stream,
+    tokens,
+    end,
+    again=_AGAIN,
+    variable="XDG_DATA_HOME",
 )
 
 
@@ -355,8 +357,7 @@ def _shown_command(lines: Sequence[str], place: int) -> str:
     return from_line(lines, place, _SHELL)
 
 
-SIGNS = Signs(
-    agent="opencode",
+_SCREENS = ScreenPatterns(
     tried="1.18.33",
     box=_input_line,
     placeholder=re.compile(r"Ask anything"),
@@ -374,17 +375,17 @@ SIGNS = Signs(
     interrupt=("Escape", "Escape"),
 )
 
-STARTING = Manner(
+_START = AgentCommand(
     agent="opencode",
     program=("opencode",),
     package="opencode-ai",
-    terminal=Way(
+    terminal=Mode(
         resume=("--session", "{conversation}"),
         last=("--continue",),
         prompt=("--prompt={prompt}",),
         deaf_resumed=True,  # seen of 1.18: the prompt is for its first page, which is not shown then
     ),
-    headless=Way(
+    headless=Mode(
         new=("run", "--format", "json"),
         resume=("run", "--format", "json", "--session", "{conversation}"),
         last=("run", "--format", "json", "--continue"),
@@ -393,7 +394,7 @@ STARTING = Manner(
     model=("--model", "{model}"),
 )
 
-TRACES = Traces(
+_FINGERPRINTS = Fingerprints(
     agent="opencode",
     pids=("OPENCODE_PID",),
     plain=("OPENCODE",),
@@ -417,11 +418,11 @@ def _stop_commands(conversation: str) -> tuple[tuple[str, ...], ...]:
     return ()
 
 
-SHARING = Sharing("opencode", _is_server, _may_use, _stop_commands)
+_SHARED_DAEMON = SharedDaemon("opencode", _is_server, _may_use, _stop_commands)
 
-ACP = Structured(command=("opencode", "acp"))
+_ACP = AcpCommand(command=("opencode", "acp"))
 
-HOOKS = Hooks(  # by a plugin of ours, which says what others' hooks say and takes the context as it is
+_HOOKS = Hooks(  # by a plugin of ours, which says what others' hooks say and takes the context as it is
     agent="opencode",
     names={START: START, STOP: STOP, COMPACT: COMPACT, END: END},
     limit=10_000,
@@ -444,16 +445,36 @@ def _existing(folder: str) -> str:
     return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
 
 
+def _servers(server: McpServer) -> dict[str, Any]:
+    entry = {"type": "local", "command": [server.command, *server.arguments], "enabled": True}
+    variables = {"environment": dict(server.environment)} if server.environment else {}
+    return {"mcp": {server.name: entry | variables}}
+
+
 def _plugin() -> str:
     with open(os.path.join(os.path.dirname(__file__), "opencode_plugin.js"), encoding="utf-8") as file:
         return file.read()
 
 
-def _hooks(site: Site) -> list[Entry]:
+def _hooks(site: Site) -> list[ConfigEntry]:
     """As a plugin, which it loads from a folder: it has no hooks that are commands."""
     folder = os.path.join(site.project, ".opencode") if site.project else os.path.dirname(_config(site))
     words = {"command": json.dumps(list(site.command)), "variables": json.dumps(dict(site.variables))}
-    return [Entry(os.path.join(folder, "plugins", "lamplighter.js"), (), _plugin() % words)]
+    return [ConfigEntry(os.path.join(folder, "plugins", "lamplighter.js"), (), _plugin() % words)]
 
 
-SETUP = Setup("opencode", _config, _hooks)
+_SETUP = Setup(_config, "~/.config/opencode/opencode.json, or opencode.json of a project", _servers, _hooks)
+
+
+AGENT = Agent(
+    name="opencode",
+    program=_PROGRAM,
+    start=_START,
+    acp=_ACP,
+    screens=_SCREENS,
+    transcripts=_TRANSCRIPTS,
+    hooks=_HOOKS,
+    setup=_SETUP,
+    fingerprints=_FINGERPRINTS,
+    shared_daemon=_SHARED_DAEMON,
+)

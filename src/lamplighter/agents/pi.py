@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs, last_said
-from lamplighter.domain.manner import Manner, Way
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import Box, Dialog, ScreenPatterns, last_said
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="pi",
     names=frozenset({"pi"}),
     packages=("@mariozechner/pi-coding-agent",),
 )
 
-STARTING = Manner(
+_START = AgentCommand(
     agent="pi",
     program=("pi",),
     package="@mariozechner/pi-coding-agent",
     # With a blank before it, a prompt is neither an option nor a file.
-    terminal=Way(resume=("--session", "{conversation}"), last=("--continue",), prompt=(" {prompt}",)),
-    headless=Way(
+    terminal=Mode(resume=("--session", "{conversation}"), last=("--continue",), prompt=(" {prompt}",)),
+    headless=Mode(
         new=("--mode", "json", "--print"),
         resume=("--mode", "json", "--print", "--session", "{conversation}"),
         last=("--mode", "json", "--print", "--continue"),
@@ -57,8 +58,7 @@ def _input_line(lines: Sequence[str]) -> Box | None:
     return Box(begin, " ".join(typed).strip())
 
 
-SIGNS = Signs(
-    agent="pi",
+_SCREENS = ScreenPatterns(
     tried="0.73.1",
     box=_input_line,
     placeholder=re.compile(r"(?!)"),
@@ -70,4 +70,12 @@ SIGNS = Signs(
     leave="/quit",
     shell="!",
     sure=True,
+)
+
+
+AGENT = Agent(
+    name="pi",
+    program=_PROGRAM,
+    start=_START,
+    screens=_SCREENS,
 )

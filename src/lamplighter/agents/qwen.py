@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from lamplighter.agents.program import Program
-from lamplighter.agents.signs import Box, Dialog, Signs, fenced, last_said
-from lamplighter.agents.traces import Traces
-from lamplighter.domain.manner import Manner, Way
+from lamplighter import lazy_re as re
+from lamplighter.agents.formats.agent import Agent
+from lamplighter.agents.formats.fingerprints import Fingerprints
+from lamplighter.agents.formats.program import Program
+from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns, fenced, last_said
+from lamplighter.domain.agent_command import AgentCommand, Mode
 
-PROGRAM = Program(
+_PROGRAM = Program(
     name="qwen",
     names=frozenset({"qwen"}),
     packages=("@qwen-code/qwen-code",),
     marks=("QWEN_CODE_SESSION_ID",),
 )
 
-STARTING = Manner(
+_START = AgentCommand(
     agent="qwen",
     program=("qwen",),
     package="@qwen-code/qwen-code",
-    terminal=Way(
+    terminal=Mode(
         resume=("--resume", "{conversation}"), last=("--continue",), prompt=("--prompt-interactive={prompt}",)
     ),
-    headless=Way(
+    headless=Mode(
         new=("-o", "stream-json"),
         resume=("-o", "stream-json", "--resume", "{conversation}"),
         last=("-o", "stream-json", "--continue"),
@@ -35,12 +36,11 @@ STARTING = Manner(
     untested=True,
 )
 
-TRACES = Traces(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))  # untested
+_FINGERPRINTS = Fingerprints(agent="qwen", sessions=("QWEN_CODE_SESSION_ID",), options=("--resume", "-r"))  # untested
 
 
 # -- screens
 
-_RULE = re.compile(r"─{20}")
 _INPUT = re.compile(r"[>!*](?: |$)")
 _BELOW = re.compile(r" {2}|$")
 _ASKS = re.compile(r"^ +\S Waiting for user confirmation|^ +↑/↓: Navigate \| Enter: Select")
@@ -48,11 +48,10 @@ _MENU = re.compile(r"^ {1,3}[╰└]─+[╯┘] *[│█]?$")
 
 
 def _input_line(lines: Sequence[str]) -> Box | None:
-    return fenced(lines, _RULE, _INPUT, _RULE, beneath=_BELOW)
+    return fenced(lines, RULE, _INPUT, RULE, beneath=_BELOW)
 
 
-SIGNS = Signs(
-    agent="qwen",
+_SCREENS = ScreenPatterns(
     tried="0.24.4",
     box=_input_line,
     placeholder=re.compile(r"Type your message"),
@@ -73,4 +72,13 @@ SIGNS = Signs(
     ),
     failed=last_said(re.compile(r"  ✕ (?P<error>.+)"), re.compile(r"  (?:> |◆ |[✓xo-] {1,2}\S)")),
     leave="/quit",
+)
+
+
+AGENT = Agent(
+    name="qwen",
+    program=_PROGRAM,
+    start=_START,
+    screens=_SCREENS,
+    fingerprints=_FINGERPRINTS,
 )

@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
 from lamplighter.domain.permission import Caller, Rank
-from lamplighter.errors import Code, ConflictError, ForbiddenError
+from lamplighter.domain.timestamp import timestamp
+from lamplighter.errors import Approved, Code, ConflictError, ForbiddenError, Hint, Use
+from lamplighter.lazy_dataclass import dataclass
 
 LIFETIME = 600.0
 MOST_OPEN = 20
 LONGEST = 64 << 10
+MOST_ROWS = 10_000
+_FIRST_ROWS = 5
+_LISTS = ("rows", "without")  # of a plan: a line each, not prose that has to be read through
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH, _SHOWN = 20, 4  # 100 bits; 80 of them stay hidden where others can read
 _UNTOLD = frozenset({"approval", "environment"})
@@ -33,7 +37,7 @@ class Standing(StrEnum):
     USED = "used"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wish:
     """A call that is refused without an approval. `session` is what its word means now, `why` the refusal in words.
 
@@ -63,10 +67,11 @@ class Wish:
         """What it is about, as errors say it."""
         if not is_plan(self.session):
             return {"session": self.session}
-        return {"plan": self.session, "rows": self.arguments["rows"]}
+        rows = self.arguments["rows"]
+        return {"plan": self.session, "count": len(rows), **shortened({"rows": rows})}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Approval:
     """`arguments` are what the operator decides on, and are gone once that is over: they may hold what is to be typed."""
 
@@ -169,9 +174,26 @@ def digest_of(arguments: dict[str, Any]) -> str:
     return hashlib.sha256(_text(arguments).encode()).hexdigest()
 
 
-def is_readable(arguments: dict[str, Any]) -> bool:
-    """Whether a person can be asked to read it before deciding."""
-    return len(_text(arguments)) <= LONGEST
+def shortened(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Of a plan the first rows, and how many more there are."""
+    shown: dict[str, Any] = {}
+    for name, value in arguments.items():
+        few = value[:_FIRST_ROWS] if name in _LISTS else value
+        shown[name] = few
+        if few != value:
+            shown[f"{name}_left_out"] = len(value) - len(few)
+    return shown
+
+
+def check_readable(wish: Wish) -> None:
+    """FORBIDDEN when no person can be asked to read it before deciding. A plan is read as a table: its rows are counted."""
+    prose = wish.arguments
+    if is_plan(wish.session):
+        if len(prose["rows"]) > MOST_ROWS:
+            raise too_many_rows(wish)
+        prose = {name: value for name, value in prose.items() if name not in _LISTS}
+    if len(_text(prose)) > LONGEST:
+        raise unreadable(wish)
 
 
 def _text(arguments: dict[str, Any]) -> str:
@@ -181,18 +203,14 @@ def _text(arguments: dict[str, Any]) -> str:
 # -- what a caller is told
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 def needed(approval: Approval, wish: Wish) -> ForbiddenError:
-    until = _moment(approval.expires_at)
+    until = timestamp(approval.expires_at)
     granted = approval.state is Standing.GRANTED
-    then = f"repeat exactly this call with approval {approval.id}; it holds once, until {until}"
+    then = Hint("repeat exactly this call", Approved(approval.id), f"; it holds once, until {until}")
     return ForbiddenError(
         Code.APPROVAL_NEEDED,
         f"{wish.why}; the operator {'has granted it' if granted else 'is asked'}",
-        then if granted else f"the operator grants it with lamp approve {approval.id}; then {then}",
+        then if granted else Hint("the operator grants it with ", Use("approve", request=approval.id), "; then ", then),
         request=approval.id,
         expires_at=until,
         **wish.subject,
@@ -236,17 +254,26 @@ def unreadable(wish: Wish) -> ForbiddenError:
     )
 
 
+def too_many_rows(wish: Wish) -> ForbiddenError:
+    return ForbiddenError(
+        Code.FORBIDDEN,
+        f"{wish.why}; and it is too much for one word of the operator: {MOST_ROWS} rows at most",
+        "make several smaller plans, each with a narrower selection",
+        **wish.subject,
+    )
+
+
 def used(identifier: str) -> ConflictError:
     return ConflictError(
         Code.APPROVAL_USED,
         f"the approval {identifier} was used, and each is used once",
-        "lamp events shows what came of it; call without an approval to ask again",
+        Hint(Use("events"), " shows what came of it; call without an approval to ask again"),
     )
 
 
 def expired(approval: Approval) -> ConflictError:
     return ConflictError(
         Code.APPROVAL_EXPIRED,
-        f"the approval {approval.id} has expired: it held until {_moment(approval.expires_at)}",
+        f"the approval {approval.id} has expired: it held until {timestamp(approval.expires_at)}",
         "call without an approval to ask again",
     )

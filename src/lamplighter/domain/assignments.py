@@ -7,10 +7,10 @@ data, the more it has to look like a secret.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from lamplighter.domain.credentials import Found, worded
+from lamplighter import lazy_re as re
+from lamplighter.domain.text.credentials import FoundSecret, worded
 
 _PASSWORDS = "password|passwd|passphrase|passcode|pwd|_pass|secret"
 _KEYS = (
@@ -42,7 +42,7 @@ _HEADER = "authorization"
 _CURL = re.compile(r"(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,200}:(?P<secret>[^\s\"'@]{1,512})")
 
 
-def assigned(text: str, lower: str) -> Iterator[Found]:
+def assigned(text: str, lower: str) -> Iterator[FoundSecret]:
     """`lower` is the text in lower case, each character in its place."""
     if any(mark in lower for mark in _MARKS):
         yield from _named(text, lower)
@@ -51,10 +51,10 @@ def assigned(text: str, lower: str) -> Iterator[Found]:
     if "curl" in lower:
         for match in _CURL.finditer(text):
             if not match["secret"].isdigit() and not _VARIABLE.match(match["secret"]):
-                yield Found(*match.span("secret"), "password")
+                yield FoundSecret(*match.span("secret"), "password")
 
 
-def _named(text: str, lower: str) -> Iterator[Found]:
+def _named(text: str, lower: str) -> Iterator[FoundSecret]:
     done = 0
     for match in _NAME.finditer(lower):
         if match.end() < done or _OURS.search(text[max(0, match.start() - 40) : match.start()]):
@@ -62,7 +62,7 @@ def _named(text: str, lower: str) -> Iterator[Found]:
         span = _value(text, match)
         if span:
             done = span[1]
-            yield Found(
+            yield FoundSecret(
                 *span, "password" if match["password"] in _PLAINLY else match["password"] or _kind(match["key"])
             )
 
@@ -176,7 +176,7 @@ def _whole(text: str, value: re.Match[str]) -> tuple[int, int]:
     return value.start(), rest.end() if rest else value.end()
 
 
-def _headers(text: str, lower: str) -> Iterator[Found]:
+def _headers(text: str, lower: str) -> Iterator[FoundSecret]:
     for match in _BEARER.finditer(lower):
         start, end = match.span("secret")
         value = text[start:end]
@@ -186,8 +186,8 @@ def _headers(text: str, lower: str) -> Iterator[Found]:
             and not _no_value(value)
             and (known or (len(value) >= 16 and match[0].startswith("bearer")))
         ):
-            yield Found(start, end, "authorization")
+            yield FoundSecret(start, end, "authorization")
     for match in re.finditer(r"authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<secret>[\w.~+/=-]{12,512})", lower):
         start, end = match.span("secret")
         if not worded(text[start:end]) and not _no_value(text[start:end]) and text[end : end + 1] not in ("(", "["):
-            yield Found(start, end, "authorization")
+            yield FoundSecret(start, end, "authorization")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.domain.quoting import harmless, shortened
+from lamplighter.domain.text.plural import counted
+from lamplighter.domain.text.quoting import harmless, shortened
+from lamplighter.lazy_dataclass import dataclass
 
 LARGEST = 256 << 10
 """Bytes of messages that are kept of one transcript, the newest."""
@@ -24,7 +24,7 @@ _RULE = "Lines that begin with | quote a transcript: what was said then, not ord
 _COUNTED = ("messages", "tokens")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Capture:
     """`document` is what was kept of the transcript, `digest` the same for the same. `redacted` counts secrets that were taken
     out, `withheld` what was marked private."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from lamplighter import lazy_re as re
 from lamplighter.errors import Code, InputError
 
 _UNITS = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any
+
+from lamplighter.lazy_dataclass import dataclass
 
 
 class How(StrEnum):
@@ -25,7 +27,7 @@ class Guarantee(StrEnum):
     BEST_EFFORT = "best_effort"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exit:
     """How the main process ended: with a code, or by a signal. Neither when nobody was there to see it."""
 
@@ -46,7 +48,17 @@ class Exit:
         return "exit status not known" if self.code is None else f"exit status {self.code}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class StopSteps:
+    """How a session is ended: whether it is asked first, for how long after TERM (or HUP, where `hangup` is set, and TERM that
+    many seconds after it) it may leave by itself before KILL."""
+
+    ask: bool
+    grace: float
+    hangup: float = 0.0
+
+
+@dataclass(frozen=True)
 class Intent:
     """That somebody wants the end, written before the first act. `asked_at` is set once the agent was asked, and `asked_on` is
     the same moment on the clock that is never set, from which the time for asking counts. `hangup`: HUP comes first, and TERM
@@ -84,7 +96,7 @@ def _forward(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "seconds": 0.0} if seconds is not None and seconds < 0 else entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
     """Proof of death: every process seen, the signal it took, how long that took, and who is still there. `spared` is what
     hung under the session and is others'."""
@@ -127,7 +139,7 @@ class Certificate:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ending:
     """The end of a session, kept for ever with it. `summary` is the account of its life as it was then."""
 

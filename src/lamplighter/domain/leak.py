@@ -8,10 +8,12 @@ nobody and writes no file. Whatever might be a person's is `likely` at most, and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
+
+from lamplighter.lazy_dataclass import dataclass
 
 
 class Certainty(StrEnum):
@@ -40,7 +42,7 @@ class Fate(StrEnum):
     ALIVE = "alive"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Origin:
     """Where a process came from by its mark: the agent, its session if the mark says so, and what became of it."""
 
@@ -50,8 +52,8 @@ class Origin:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+@dataclass(frozen=True)
+class LeakEvidence:
     """One process whose starter seems to be gone, with all below it.
 
     `orphan` says why its starter is gone, and is empty where that cannot be proven. `mute`: the other end of its
@@ -81,8 +83,8 @@ class Signs:
     busy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+@dataclass(frozen=True)
+class LeakVerdict:
     kind: Leftover
     certainty: Certainty
     why: tuple[str, ...]
@@ -90,7 +92,7 @@ class Judgement:
     session: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cleared:
     """What is not to be listed, and why."""
 
@@ -102,7 +104,7 @@ _UNHEARD = "nobody can read what it prints"
 _STARTER = "nothing proves that whoever started it is gone"
 
 
-def judge(signs: Signs) -> Judgement | Cleared:
+def judge(signs: LeakEvidence) -> LeakVerdict | Cleared:
     """What a process is, how sure that is, and why; or why it is not to be listed."""
     if signs.agent:
         return _of_an_agent(signs)
@@ -117,17 +119,17 @@ def judge(signs: Signs) -> Judgement | Cleared:
         return Cleared(
             _STARTER if not signs.orphan else f"it came from {origin.agent}, and nothing proves that this is gone"
         )
-    if not dead and signs.mcp and isinstance(alone := _unmarked(signs), Judgement):
+    if not dead and signs.mcp and isinstance(alone := _unmarked(signs), LeakVerdict):
         return replace(alone, agent=origin.agent, session=origin.session)
     kind = _kind(signs)
     doubts = _doubts(signs, kind, alive=alive)
     sure = all(each.fate is Fate.DEAD for each in signs.origins) and bool(signs.orphan) and not doubts
     sure = sure and not signs.held and (signs.mute if kind is Leftover.MCP_SERVER else signs.unheard)
     why = (origin.why, *([signs.orphan] if signs.orphan else []), *_speech(signs), *doubts)
-    return Judgement(kind, Certainty.CERTAIN if sure else Certainty.LIKELY, why, origin.agent, origin.session)
+    return LeakVerdict(kind, Certainty.CERTAIN if sure else Certainty.LIKELY, why, origin.agent, origin.session)
 
 
-def _kind(signs: Signs) -> Leftover:
+def _kind(signs: LeakEvidence) -> Leftover:
     if signs.shell:
         return Leftover.TOOL_SHELL
     # A tool has no input to speak of; a server was spoken to.
@@ -136,7 +138,7 @@ def _kind(signs: Signs) -> Leftover:
     return Leftover.MCP_SERVER if spoken_to or called_so else Leftover.JOB
 
 
-def _doubts(signs: Signs, kind: Leftover, *, alive: bool) -> list[str]:
+def _doubts(signs: LeakEvidence, kind: Leftover, *, alive: bool) -> list[str]:
     """What speaks for its being meant to go on."""
     found: list[str] = []
     server = kind is Leftover.MCP_SERVER
@@ -157,11 +159,11 @@ def _doubts(signs: Signs, kind: Leftover, *, alive: bool) -> list[str]:
     return found
 
 
-def _speech(signs: Signs) -> list[str]:
+def _speech(signs: LeakEvidence) -> list[str]:
     return [*([_MUTE] if signs.mute else []), *([_UNHEARD] if signs.unheard else [])]
 
 
-def _unmarked(signs: Signs) -> Judgement | Cleared:
+def _unmarked(signs: LeakEvidence) -> LeakVerdict | Cleared:
     """Some agents give their servers an empty environment. What is called an MCP server, and was left by whoever started it, is
     likely to be one of those; what is not called so, and has lost all that it spoke through, may be an agent's or an editor's."""
     if not signs.orphan:
@@ -174,19 +176,19 @@ def _unmarked(signs: Signs) -> Judgement | Cleared:
         return Cleared("it carries no agent's mark, and waits for clients")
     if signs.mcp:
         why = (signs.orphan, *_speech(signs), "its command says that it is an MCP server")
-        return Judgement(Leftover.MCP_SERVER, Certainty.LIKELY, (*why, *_alone(signs)))
+        return LeakVerdict(Leftover.MCP_SERVER, Certainty.LIKELY, (*why, *_alone(signs)))
     if not (signs.mute and signs.unheard and signs.cut_off):
         return Cleared("nothing says that it came from an agent: it carries no mark, and is not called an MCP server")
     why = (signs.orphan, *_speech(signs), "but nothing says whose it was")
-    return Judgement(Leftover.SERVER, Certainty.LIKELY, why)
+    return LeakVerdict(Leftover.SERVER, Certainty.LIKELY, why)
 
 
-def _alone(signs: Signs) -> list[str]:
+def _alone(signs: LeakEvidence) -> list[str]:
     """Why a name is not enough."""
     return [*_doubts(signs, Leftover.MCP_SERVER, alive=False), "but only its name says whose it was"]
 
 
-def _of_an_agent(signs: Signs) -> Judgement | Cleared:
+def _of_an_agent(signs: LeakEvidence) -> LeakVerdict | Cleared:
     """An agent that finished and never exited: nobody can speak to it or hear it. One that works on without us is no leak."""
     if not signs.orphan:
         return Cleared(_STARTER)
@@ -194,19 +196,21 @@ def _of_an_agent(signs: Signs) -> Judgement | Cleared:
         if signs.busy:
             return Cleared(f"it is a daemon of {signs.agent} that is in use")
         why = (signs.orphan, f"no {signs.agent} runs that could use it, and nobody is connected to it")
-        return Judgement(Leftover.DAEMON, Certainty.CERTAIN, why, signs.agent)
+        return LeakVerdict(Leftover.DAEMON, Certainty.CERTAIN, why, signs.agent)
     if not signs.mute:
         return Cleared(f"it is a living {signs.agent}")
     why = (signs.orphan, *_speech(signs))
     if signs.alike:
-        return Judgement(Leftover.AGENT, Certainty.LIKELY, (*why, "but its script is only called like it"), signs.agent)
+        return LeakVerdict(
+            Leftover.AGENT, Certainty.LIKELY, (*why, "but its script is only called like it"), signs.agent
+        )
     if signs.writes:
         why = (*why, f"but it has just written to {signs.writes}")
     certainty = Certainty.CERTAIN if signs.unheard and not signs.serves and not signs.writes else Certainty.LIKELY
-    return Judgement(Leftover.AGENT, certainty, why, signs.agent)
+    return LeakVerdict(Leftover.AGENT, certainty, why, signs.agent)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leaked:
     """One process of a group, known by pid and start time. `since` is when it was started, in Unix seconds."""
 
@@ -228,7 +232,7 @@ class Leaked:
         return Leaked(**values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeakedFile:
     """A file that a dead process of an agent left. `pid` and `start` are that process's, as the agent wrote them down."""
 
@@ -240,7 +244,7 @@ class LeakedFile:
     """When it was last written to, in nanoseconds: one that was written anew is another."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leak:
     """What one dead session left: its processes, topmost first, and its files. `spared` are processes below these that
     may be a person's, and are another leak or none."""

@@ -6,11 +6,13 @@ the wall clock is left to go by.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from lamplighter.lazy_dataclass import dataclass
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Moment:
     """A time on both clocks: Unix seconds, and seconds awake on a boot."""
 
@@ -19,7 +21,7 @@ class Moment:
     boot: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lease:
     """`seconds` from when it last spoke."""
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from lamplighter import lazy_re as re
 from lamplighter.domain.duration import format_duration, parse_duration
 from lamplighter.domain.size import format_size, parse_size
 from lamplighter.errors import Code, InputError
+from lamplighter.lazy_dataclass import dataclass
 
 NONE = "none"
 """Takes away what the settings would give a session of its kind."""
 _REASON = re.compile(r"(memory|idle|age) limit of .+ passed: ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """Seconds and bytes; None where there is none."""
 
@@ -24,7 +25,7 @@ class Limits:
     memory: int | None = None
 
     def document(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Limits:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lamplighter.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Login:
     """`cookie` and `proof` are hashes. The cookie goes to every port of this machine's address, as cookies do; the proof is kept
     by the page alone and sent with every request, so that neither is of use without the other."""

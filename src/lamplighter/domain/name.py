@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from lamplighter.domain.redaction import redact
+from lamplighter.domain.text.redaction import redact
 from lamplighter.errors import Code, InputError
 
 LONGEST = 100

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
-from lamplighter.domain.record import Record, Source
+from lamplighter.domain.memory.record import Record, Source
 from lamplighter.domain.session import Kind, Session
 from lamplighter.errors import Code, ForbiddenError
+from lamplighter.lazy_dataclass import dataclass
 
 
 class Rank(StrEnum):
@@ -27,6 +28,9 @@ class Rank(StrEnum):
 
 
 class Act(StrEnum):
+    """`find` is to learn which session a word means: whoever may do anything may."""
+
+    FIND = "find"
     READ = "read"
     READ_OUTPUT = "read output"
     START = "start"
@@ -50,18 +54,35 @@ class Act(StrEnum):
     INSTALL = "change how agents are set up"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Caller:
     """`name` is what events say and what owns a session: operator, session:<id>, agent:<program>:<pid>, client:<pid>,
-    token:<name>. `scopes` is what a token may do; None for everybody else. `inherits` are the sessions that its own went on from:
-    what they started is its own. `pid` is the process that asks, where one does: not a part of who it is."""
+    token:<name>. `scopes` is what a token may do; None for everybody else. `within` is the session that it is in, and `inherits`
+    are those that this one went on from: what they started is its own. `pid` is the process that asks, where one does: not a part
+    of who it is. `host` is None for who calls on this host, else the name of the host that it calls from: `name` begins with that
+    and a slash then, and `within` and `inherits` are of that host."""
 
     rank: Rank
     name: str
-    session: str | None = None
+    within: str | None = None
     scopes: frozenset[str] | None = None
     inherits: frozenset[str] = frozenset()
     pid: int = field(default=0, compare=False)
+    host: str | None = None
+
+    @property
+    def session(self) -> str | None:
+        """Its own session here. Ids are of one host: whoever calls from another is in none of ours."""
+        return self.within if self.host is None else None
+
+    @property
+    def own(self) -> frozenset[str]:
+        """What is its own: a session that has one of these for its id, or for its owner, or above it."""
+        prefix = f"{self.host}/" if self.host is not None else ""
+        own = {self.name, *(f"{prefix}session:{session}" for session in self.inherits)}
+        if self.host is None:
+            own |= {session for session in (self.within, *self.inherits) if session is not None}
+        return frozenset(own)
 
 
 OPERATOR = Caller(Rank.OPERATOR, "operator")
@@ -84,7 +105,7 @@ _OPERATORS_OWN = frozenset(
         Act.INSTALL,
     }
 )
-_FREE = frozenset({Act.READ, Act.START})
+_FREE = frozenset({Act.FIND, Act.READ, Act.START})
 _ON = {Act.SEND: "send to", Act.START: "start a child of", Act.READ_OUTPUT: "read the output of"}
 """An act as it is said of a session, where the bare word would not do."""
 _BY_APPROVAL = frozenset({Act.SEND, Act.END, Act.KILL, Act.READ_OUTPUT})
@@ -201,7 +222,7 @@ def _problem(caller: Caller, act: Act, target: Session | None, line: list[str], 
 def _stopped(caller: Caller, act: Act) -> str | None:
     if caller.rank is Rank.NOBODY:
         return "it is gone or cannot be read"
-    if caller.rank is not Rank.TOKEN:
+    if caller.rank is not Rank.TOKEN or act is Act.FIND:
         return None
     scope = _SCOPES.get(act)
     if scope is None:
@@ -211,10 +232,12 @@ def _stopped(caller: Caller, act: Act) -> str | None:
 
 def related(caller: Caller, target: Session, line: Iterable[str]) -> bool:
     """Whether it is the caller's own session, or was started by it or by one that it went on from."""
-    ours = {caller.name, *caller.inherits, *(f"session:{session}" for session in caller.inherits)}
-    if caller.session is not None:
-        ours.add(caller.session)
-    return bool(ours & {target.id, target.owner, *line})
+    return not caller.own.isdisjoint((target.id, target.owner, *line))
+
+
+def is_own(caller: Caller, target: Session) -> bool:
+    """Whether it counts as the caller's: everything is the operator's."""
+    return caller.rank is Rank.OPERATOR or related(caller, target, target.line)
 
 
 def _foreign(caller: Caller, target: Session, line: list[str]) -> str | None:
@@ -222,7 +245,7 @@ def _foreign(caller: Caller, target: Session, line: list[str]) -> str | None:
 
 
 def _beyond(caller: Caller, target: Session, line: list[str], attached: int) -> str | None:
-    own = caller.session == target.id
+    own = target.id == caller.session
     if foreign := _foreign(caller, target, line):
         return foreign
     if target.protected:

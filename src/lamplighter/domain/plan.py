@@ -6,7 +6,7 @@ Knows no clock, no store and no process.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -18,15 +18,19 @@ from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import ForbiddenError
+from lamplighter.lazy_dataclass import dataclass
 
 LIFETIME = 600.0
 DEFAULT_SELECTION = "orphaned+leftovers+finished"
 
 
 class PlanState(StrEnum):
+    """Lost: the store was restored since, and does not know what became of it."""
+
     MADE = "made"
     APPLYING = "applying"
     APPLIED = "applied"
+    LOST = "lost"
 
 
 class Outcome(StrEnum):
@@ -37,8 +41,12 @@ class Outcome(StrEnum):
     SURVIVED = "survived"
     FAILED = "failed"
 
+    def told(self, why: str, **more: Any) -> dict[str, Any]:
+        """As it is kept with its row."""
+        return {"outcome": self.value, "why": why, **more}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Sighting:
     """One session as it was looked at. `output` and `input` say how far both had come, so that a change shows."""
 
@@ -62,7 +70,7 @@ class Sighting:
         return Sighting(**values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One session of a plan, or one leak, by its id; and once it is applied what came of it: outcome, why, certificate or error.
     `begun`: what is ended of a leak was written down, and its end may have begun."""
@@ -73,8 +81,8 @@ class Row:
     begun: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+@dataclass(frozen=True)
+class PlanRequest:
     """What was asked for, by whom; with `key`, under which it is applied. Enough to go on after a crash."""
 
     caller: Caller
@@ -92,14 +100,17 @@ class Orders:
 
     def document(self) -> dict[str, Any]:
         caller = {
-            **asdict(self.caller),
+            "rank": self.caller.rank,
+            "name": self.caller.name,
+            "session": self.caller.within,
             "scopes": sorted(self.caller.scopes) if self.caller.scopes is not None else None,
             "inherits": sorted(self.caller.inherits),
+            "host": self.caller.host,
         }
         return {**asdict(self), "caller": caller}
 
     @staticmethod
-    def from_document(document: dict[str, Any]) -> Orders:
+    def from_document(document: dict[str, Any]) -> PlanRequest:
         caller = document["caller"]
         scopes = caller.get("scopes")
         known = Caller(
@@ -108,15 +119,16 @@ class Orders:
             caller["session"],
             None if scopes is None else frozenset(scopes),
             frozenset(caller.get("inherits", ())),
+            host=caller.get("host"),
         )
         values: dict[str, Any] = {**document, "caller": known, "without": tuple(document.get("without", ()))}
-        return Orders(**values)
+        return PlanRequest(**values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     id: str
-    orders: Orders
+    orders: PlanRequest
     made_at: float
     expires_at: float
     state: PlanState = PlanState.MADE
@@ -206,7 +218,7 @@ def barred_to_all(session: Session, attached: int, caller: Caller, above: Collec
     return None
 
 
-def unwanted(found: Sighting, orders: Orders) -> str | None:
+def unwanted(found: Sighting, orders: PlanRequest) -> str | None:
     """Why a session that matches is not in the plan all the same, though it could be. An age that was asked for takes also what
     sleeps or waits: it counts from the last input, new output or CPU."""
     if found.active and not orders.force and not orders.older_than:
@@ -214,13 +226,13 @@ def unwanted(found: Sighting, orders: Orders) -> str | None:
     return _too_young(found, orders)
 
 
-def _too_young(found: Sighting, orders: Orders) -> str | None:
+def _too_young(found: Sighting, orders: PlanRequest) -> str | None:
     if orders.older_than is not None and found.quiet_for < orders.older_than:
         return f"it was quiet for {format_duration(found.quiet_for)} only"
     return None
 
 
-def changed(before: Sighting, now: Sighting, orders: Orders) -> str | None:
+def changed(before: Sighting, now: Sighting, orders: PlanRequest) -> str | None:
     """Why a row is skipped that was in the plan: what is different by now. With force no change matters; of what was active and
     taken for its age, that it shows a sign of life."""
     if orders.force:

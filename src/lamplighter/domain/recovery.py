@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lamplighter.lazy_dataclass import dataclass
 
 LIFETIME = 86400.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recovery:
     """`digest` is the SHA-256 of the secret, which is nowhere here. It is bound to a session and to the agent whose it was."""
 

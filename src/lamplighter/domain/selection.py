@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import translate
@@ -20,12 +19,15 @@ from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, InputError
+from lamplighter.lazy_dataclass import dataclass
 
 LONGEST = 1000
 FLAGS = ("active", "protected", "attached", "mine", "all")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 _CHOICES: dict[str, type[StrEnum]] = {"kind": Kind, "driver": Driver, "state": State}
-KEYS = ("kind", "agent", "driver", "state", "project", "owner", "parent", "name")
+KEYS = ("kind", "agent", "driver", "state", "project", "owner", "parent", "name", "host")
+HERE = "here"
+"""The host of whoever asks, whatever it is called."""
 WORDS = (*VERDICTS, *FLAGS, *(f"{key}:" for key in KEYS))
 _WILD = frozenset("*?[")
 _HINT = (
@@ -34,8 +36,8 @@ pattern such as cron:*; a comma between two means both, a plus means either"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+@dataclass(frozen=True)
+class SelectionSubject:
     """What a selection looks at. `verdict` is None where none was reached yet; then terms about it hold."""
 
     session: Session
@@ -43,9 +45,10 @@ class Seen:
     active: bool = False
     attached: int = 0
     known_as: str | None = None  # what whoever asks calls it, where that is not its name
+    host: str = ""  # what the host that it is on is called
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Term:
     """One condition. `key` is verdict, flag, one of KEYS, or word: a name, id, beginning of an id, or pattern of a name."""
 
@@ -60,7 +63,7 @@ class Term:
         return not _WILD.isdisjoint(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selection:
     """Groups of terms: a session is chosen when every term of one group holds. No group at all chooses everything."""
 
@@ -85,12 +88,12 @@ class Selection:
         """Whether it asks for ended ones by that word; otherwise a choice is among the living."""
         return any(term.value == "ended" and term.key in ("verdict", "state") for term in self.terms)
 
-    def matches(self, seen: Seen, caller: Caller, named: Mapping[str, str]) -> bool:
+    def matches(self, seen: SelectionSubject, caller: Caller, named: Mapping[str, str]) -> bool:
         """`named` has the id of the session that each of `words` names."""
         return not self.groups or any(all(_holds(term, seen, caller, named) for term in group) for group in self.groups)
 
 
-def _holds(term: Term, seen: Seen, caller: Caller, named: Mapping[str, str]) -> bool:
+def _holds(term: Term, seen: SelectionSubject, caller: Caller, named: Mapping[str, str]) -> bool:
     session = seen.session
     if term.key == "verdict":
         if not session.alive or term.value == Verdict.ENDED:
@@ -102,6 +105,8 @@ def _holds(term: Term, seen: Seen, caller: Caller, named: Mapping[str, str]) -> 
         if not term.wild:
             return _is_named(session, term.value, named)
         return _fits(session.name, term.value) or (seen.known_as is not None and _fits(seen.known_as, term.value))
+    if term.key == "host":
+        return term.value == HERE or _fits(seen.host, term.value)
     if term.key == "parent":
         return session.parent is not None and session.parent == named.get(term.value)
     found: str | None = getattr(session, term.key)
@@ -123,14 +128,14 @@ def _is_named(session: Session, word: str, named: Mapping[str, str]) -> bool:
     return word == session.name or named.get(word) == session.id
 
 
-def _is_mine(seen: Seen, caller: Caller) -> bool:
+def _is_mine(seen: SelectionSubject, caller: Caller) -> bool:
     session = seen.session
     if caller.rank is Rank.OPERATOR:
         return session.owner == caller.name
-    return session.id not in (caller.session, *caller.inherits) and related(caller, session, session.line)
+    return session.id not in caller.own and related(caller, session, session.line)
 
 
-def _has_flag(flag: str, seen: Seen, caller: Caller) -> bool:
+def _has_flag(flag: str, seen: SelectionSubject, caller: Caller) -> bool:
     if flag == "all":
         return True
     if flag == "mine":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.facts import Conversation, Facts, TmuxPlace
 from lamplighter.domain.lease import Lease
 from lamplighter.domain.limits import NO_LIMITS, Limits
 from lamplighter.domain.states import State, check_transition
+from lamplighter.lazy_dataclass import dataclass
+
+OURS = "acp"
+"""The form of transcripts that are written down here."""
 
 
 class Kind(StrEnum):
@@ -33,7 +39,7 @@ class Driver(StrEnum):
     REGISTERED = "registered"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Process:
     """A process that can be told from every other that ever ran on this boot: its pid and its start in clock ticks."""
 
@@ -41,7 +47,7 @@ class Process:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """One agent or command at work, or one that was. `intent` is there from `ending` on, `ending` only when ended. `project` is
     what people call the project, `project_id` which one it is; `predecessor` is the session that it goes on from."""
@@ -74,48 +80,48 @@ class Session:
     intent: Intent | None = None
     ending: Ending | None = None
     limits: Limits = NO_LIMITS
-    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    facts: Facts = field(default_factory=Facts)
 
     @property
     def line(self) -> list[str]:
         """Ids and owners of its ancestors, nearest first, as they were when it started: whoever is in it may end it."""
-        return list(self.facts.get("line", []))
+        return list(self.facts.line)
 
     @property
     def inherits(self) -> list[str]:
         """Ids of the sessions that it went on from, nearest first, as far as whoever started it could pass on their rights."""
-        return list(self.facts.get("inherits", []))
+        return list(self.facts.inherits)
 
     @property
-    def place(self) -> dict[str, Any]:
-        """Where in tmux it is: socket, session, pane and more; empty when it is not in tmux."""
-        return dict(self.facts.get("tmux", {}))
+    def place(self) -> TmuxPlace:
+        """Where in tmux it is; empty when it is not in tmux."""
+        return self.facts.tmux
 
     @property
-    def conversation(self) -> dict[str, Any]:
-        """Which of its agent's own conversations it is in: `id`, and `path` of its transcript where that is known; or empty."""
-        return dict(self.facts.get("conversation", {}))
+    def conversation(self) -> Conversation:
+        """Which of its agent's own conversations it is in; or empty."""
+        return self.facts.conversation
 
     @property
-    def conversations(self) -> list[dict[str, Any]]:
+    def conversations(self) -> tuple[Conversation, ...]:
         """All that it was in, in their order, as `conversation`; the last is the one that it is in."""
-        first = [self.conversation] if self.conversation else []
-        return [dict(one) for one in self.facts.get("conversations", first)]
+        first = (self.conversation,) if self.conversation else ()
+        return self.facts.conversations or first
 
     @property
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Mapping[str, Any]:
         """How its first prompt came to it: `by`, and its `size` in bytes; or empty."""
-        return dict(self.facts.get("told", {}))
+        return self.facts.told
 
     @property
     def labels(self) -> list[str]:
         """Words that whoever started it put on it."""
-        return list(self.facts.get("labels", []))
+        return list(self.facts.labels)
 
     @property
     def discarded(self) -> bool:
         """Its log goes as soon as it has ended."""
-        return bool(self.facts.get("discard"))
+        return self.facts.discard
 
     @property
     def alive(self) -> bool:
@@ -128,13 +134,28 @@ class Session:
 
     @property
     def piped(self) -> bool:
-        """On pipes: it has no screen."""
+        """On pipes: it has no terminal."""
         return self.driver in (Driver.HEADLESS, Driver.ACP)
 
     @property
-    def talk(self) -> dict[str, Any]:
-        """What is known of the talk with one that speaks ACP: `heeds_eof`; or empty."""
-        return dict(self.facts.get("talk", {}))
+    def has_screen(self) -> bool:
+        """It is on a terminal whose screen can be read here."""
+        return self.driver in (Driver.TERMINAL, Driver.TMUX)
+
+    @property
+    def has_terminal(self) -> bool:
+        """It is on a terminal, whoever's that is."""
+        return bool(self.facts.terminal) if self.in_foreign_terminal else not self.piped
+
+    @property
+    def in_foreign_terminal(self) -> bool:
+        """It ran before us where nobody else can type or read: in somebody's terminal, or in none."""
+        return self.driver is Driver.REGISTERED
+
+    @property
+    def transcript_form(self) -> str:
+        """Whose form its transcript has: its agent's own; over ACP ours, which is the same for every agent."""
+        return OURS if self.driver is Driver.ACP else self.agent
 
     @property
     def logical(self) -> bool:
@@ -144,8 +165,7 @@ class Session:
     @property
     def lease(self) -> Lease | None:
         """What keeps a logical session alive; None for every other."""
-        document = self.facts.get("lease")
-        return Lease.from_document(document) if document else None
+        return self.facts.lease
 
     def started(self, now: float, shim: Process | None, main: Process | None) -> Session:
         return self._to(State.RUNNING, started_at=now, shim=shim, main=main)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from lamplighter.lazy_dataclass import dataclass
 
 
 class Sign(StrEnum):
@@ -12,8 +14,8 @@ class Sign(StrEnum):
     PROMPT = "prompt"  # its turn is over, or it never had one: it takes the next request
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+@dataclass(frozen=True)
+class ScreenReading:
     """`what` a dialog waits for. `turned`: the screen shows something of a turn that is over. `typed`: something stands in its
     input line; `line` is what is seen there, its own hint too. `leaves`: the key that closes the dialog, without consent to
     anything, when the agent is to leave. `error`: in the agent's own words, what its last turn failed with, or what it tries

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from enum import StrEnum
 
 from lamplighter.domain.duration import parse_duration
 from lamplighter.errors import Code, InputError
+from lamplighter.lazy_dataclass import dataclass
 
 PREFIX = "lamp_"
 LIFETIME = "30d"
@@ -33,7 +33,7 @@ class TokenState(StrEnum):
     REVOKED = "revoked"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Token:
     """`digest` is the SHA-256 of the secret; the secret itself is with whoever it was shown to, and nowhere here."""
 

@@ -5,12 +5,12 @@ Where the evidence is thin it errs towards active: a verdict that is wrong must 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from lamplighter.domain.duration import format_duration
-from lamplighter.domain.lines import Tail
-from lamplighter.domain.sign import Sign, Told
+from lamplighter.domain.sign import ScreenReading, Sign
+from lamplighter.domain.text.output_tail import Tail
+from lamplighter.lazy_dataclass import dataclass
 
 
 class Verdict(StrEnum):
@@ -45,7 +45,7 @@ QUESTION_SECONDS = 1.0
 _DEEP_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thresholds:
     """Seconds. `quiet`: without any sign of life. `stall`: when what is not at rest has done nothing for so long that it will
     not. `spin`: when output that only repeats itself stops counting. `settle`: without output or input, when an agent's screen
@@ -57,7 +57,7 @@ class Thresholds:
     settle: float = 2.0
 
 
-@dataclass(slots=True)  # not frozen, which would take thrice as long to make, and a thousand are made at once
+@dataclass  # not frozen, which would take thrice as long to make, and a thousand are made at once
 class Evidence:
     """What was seen. Ages in seconds that the machine was awake; None where nothing is known.
 
@@ -95,7 +95,7 @@ class Evidence:
     woke_age: float | None = None
     deep_for: float = 0.0
     tail: Tail | None = None
-    told: Told | None = None
+    told: ScreenReading | None = None
     blind: bool = False
     editor: str | None = None
     resumed: bool = False

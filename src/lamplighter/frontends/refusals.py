@@ -6,12 +6,13 @@ Knows callers and events; knows no rule. Nothing that a stranger sent is ever in
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from lamplighter.domain.permission import Caller
-from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.engine.core.registry import SessionRegistry
+from lamplighter.engine.core.tasks import Tasks
+from lamplighter.lazy_dataclass import dataclass
 
 _EVERY = 60.0
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -26,8 +27,8 @@ class _Count:
 
 
 class Refusals:
-    def __init__(self, fleet: Fleet, tasks: Tasks) -> None:
-        self.fleet = fleet
+    def __init__(self, registry: SessionRegistry, tasks: Tasks) -> None:
+        self.registry = registry
         self.tasks = tasks
         self._counts: dict[Key, _Count] = {}
 
@@ -64,5 +65,5 @@ class Refusals:
         self._wait(key, count)
 
     def _note(self, count: _Count, times: int, more: dict[str, Any]) -> None:
-        noting = self.fleet.note_if_possible(None, count.caller, "refused", **count.detail, **more, times=times)
+        noting = self.registry.note_if_possible(None, count.caller, "refused", **count.detail, **more, times=times)
         self.tasks.begin(noting, "an event of a refusal")

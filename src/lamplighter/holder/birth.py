@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import resource
@@ -38,15 +39,16 @@ class BirthError(Exception):
 
 
 class Birth:
-    """A command on its way: forked, and not yet known to be executed."""
+    """A command on its way: forked, and not yet known to be executed. `born` stays open in it until it is: who has that locked
+    may still come to be."""
 
     def __init__(
-        self, spec: dict[str, Any], streams: tuple[int, int, int], cgroup: int | None, limit: tuple[int, int]
+        self, spec: dict[str, Any], streams: tuple[int, int, int], cgroup: int | None, limit: tuple[int, int], born: int
     ) -> None:
         self._reader, writer = os.pipe2(os.O_CLOEXEC)
         self.pid = os.fork() if cgroup is None else fork_into(cgroup)
         if self.pid == 0:
-            _become(spec, streams, limit, writer)
+            _become(spec, streams, limit, writer, born)
         os.close(writer)
 
     def confirm(self) -> None:
@@ -59,7 +61,9 @@ class Birth:
             raise BirthError(STAGES[stage], number)
 
 
-def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[int, int], writer: int) -> None:
+def _become(
+    spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[int, int], writer: int, born: int
+) -> None:
     """In the child: never returns. Any failure is told through the pipe, which the execution closes."""
     stage = 0
     try:
@@ -84,8 +88,8 @@ def _become(spec: dict[str, Any], streams: tuple[int, int, int], limit: tuple[in
         os.chdir(orders["cwd"])
         stage = 3
         # Everything else that is open here has close-on-exec set; what a fork under way elsewhere left does not count.
-        os.closerange(3, writer)
-        os.closerange(writer + 1, 65536)
+        for before, after in itertools.pairwise([2, *sorted((writer, born)), 65536]):
+            os.closerange(before + 1, after)
         os.execve(orders["program"], orders["argv"], orders["env"])
     except OSError as error:
         os.write(writer, struct.pack("<ii", stage, error.errno or errno.EIO))

@@ -16,18 +16,19 @@ import time
 from collections.abc import Generator
 from typing import Any
 
-from lamplighter.holder import cgroup, identity, proc
+from lamplighter.holder import cgroup, identity, proc, release
 from lamplighter.holder.credentials import find
 from lamplighter.holder.files import read_json
 from lamplighter.holder.identity import connect as connect
 from lamplighter.holder.places import nudge, runs
-from lamplighter.holder.wire import JSON, Frames, pack_json
+from lamplighter.holder.wire import JSON, Frames, pack_json, peer_of
 
 _PATIENCE = 60.0
 _TRIES = 5
 _DYING_SECONDS = 5.0
 _REMAKING_SECONDS = 5.0
 _STARTING_SECONDS = 5.0
+_SUCCESSION_SECONDS = 30.0
 _PAUSE_SECONDS = 0.01
 _KEEPER_PAUSES = (0.01, 0.05, 0.2, 0.5)
 
@@ -37,6 +38,40 @@ class BootError(Exception):
 
 
 def try_connect(run: str, state: str) -> socket.socket | None:
+    """A connection to the running daemon, wherever it listens, or None. Starts nothing. A daemon whose files an upgrade has
+    replaced makes way for its successor first, which its keeper starts and which finds every session."""
+    sock = connect_any(run, state)
+    if sock is None:
+        return None
+    pid, _ = peer_of(sock)
+    start = proc.start_of(pid)
+    if start is None or not release.is_outdated(state, pid):
+        return sock
+    try:
+        # As a crash would: whoever waits for an answer asks its successor again, with the same key.
+        if proc.send_signal(pid, start, signal.SIGKILL) == "denied":
+            return sock
+    except OSError:  # not ours to signal, as from a sandbox
+        return sock
+    sock.close()
+    return _successor(run, state, pid)
+
+
+def _successor(run: str, state: str, pid: int) -> socket.socket | None:
+    """A connection to the daemon after this one, which the keeper starts; None where no keeper is left to do it."""
+    proc.wait_for_exit(pid, _DYING_SECONDS)
+    deadline = time.monotonic() + _SUCCESSION_SECONDS
+    while time.monotonic() < deadline:
+        sock = connect_any(run, state)
+        if sock is not None:
+            return sock
+        if find(run, state, "keeper") is None:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return None
+
+
+def connect_any(run: str, state: str) -> socket.socket | None:
     """A connection to the running daemon, wherever it listens, or None. Starts nothing. One that lives and whose socket was taken
     away makes it again."""
     sock = connect(f"{run}/daemon.sock") or _connect_elsewhere(run, state)
@@ -79,7 +114,7 @@ def connect_daemon(run: str, state: str) -> socket.socket:
 
 def _ask_for_daemon(run: str, state: str) -> int | None:
     """The daemon's pid once it is ready; None when the keeper went away meanwhile, as it does when it is upgraded."""
-    keeper = reach_keeper(run, state)
+    keeper = reach_keeper(run, state, daemon=True)
     if keeper is None:
         raise BootError(f"the keeper does not start; {state}/keeper.log says why")
     answer = ask(keeper, {"op": "daemon", "n": 1})
@@ -90,13 +125,13 @@ def _ask_for_daemon(run: str, state: str) -> int | None:
     return int(answer["ok"]["pid"])
 
 
-def reach_keeper(run: str, state: str) -> socket.socket | None:
-    """A connection to the keeper, started first when there is none."""
+def reach_keeper(run: str, state: str, *, daemon: bool = False) -> socket.socket | None:
+    """A connection to the keeper, started first when there is none. `daemon`: and a daemon is about to be asked for."""
     for pause in _KEEPER_PAUSES:
         with _starting(state):
             sock = identity.connect_keeper(run, state) or _remade_keeper(run, state)
             if sock is None:
-                start_keeper(run, state)
+                start_keeper(run, state, daemon=daemon)
                 sock = identity.connect_keeper(run, state)
         if sock is not None:
             return sock
@@ -146,7 +181,7 @@ def _starting(state: str) -> Generator[None]:
         os.close(lock)
 
 
-def start_keeper(run: str, state: str) -> None:
+def start_keeper(run: str, state: str, *, daemon: bool) -> None:
     """Start a keeper outside every session: through a shim when this process is inside one, else as nobody's child."""
     for path in _shims_to_ask(run, state):
         sock = connect(path)
@@ -159,7 +194,7 @@ def start_keeper(run: str, state: str) -> None:
         try:
             os.setsid()
             _leave_session_cgroup()
-            identity.spawn_keeper(run, state)
+            identity.spawn_keeper(run, state, daemon=daemon)
         finally:
             os._exit(0)
     with contextlib.suppress(ChildProcessError):  # it is waited for all the same when this process ignores SIGCHLD

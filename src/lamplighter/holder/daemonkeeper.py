@@ -5,12 +5,14 @@ Standard library only. Knows nothing of what the daemon does.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import time
 
 from lamplighter.holder import credentials, identity, places, proc
+from lamplighter.holder.faults import tell_fault
 from lamplighter.holder.wire import Channel
 
 TYPE_CHECKING = False
@@ -56,6 +58,17 @@ class DaemonKeeper:
         self.failures = 0
         if self.pid is None:
             self._start()
+
+    def begin(self) -> None:
+        """Somebody is about to ask for a daemon."""
+        if credentials.find(self.run, self.state, "daemon") is None:
+            with contextlib.suppress(OSError):  # it is tried again when it is asked for, and then the reason is told
+                self._start()
+
+    def settle(self) -> None:
+        """After the rehearsal, in which whatever dies is reaped without a word."""
+        if self.pid is not None and not proc.is_alive(self.pid, self.start or 0):
+            self.died(self.pid)
 
     def is_daemon(self, pid: int) -> bool:
         """Whether whoever has this pid now is the daemon: the one that was started here, or one that an earlier keeper has left,
@@ -132,7 +145,14 @@ class DaemonKeeper:
 
     def proceed(self) -> None:
         if self.start_at is not None and time.monotonic() >= self.start_at:
-            self._start()
+            try:
+                self._start()
+            except (
+                OSError
+            ):  # no descriptor, or the interpreter is gone: the keeper holds every session, and tries again
+                tell_fault()
+                self.failures += 1
+                self.start_at = time.monotonic() + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
 
     def watched(self) -> list[int]:
         return [number for number in (self.notice, self.watch) if number is not None]
@@ -180,6 +200,9 @@ class DaemonKeeper:
                 setsid=True,
                 setsigdef=identity.default_signals(),
             )
+        except OSError:
+            os.close(reader)
+            raise
         finally:
             for descriptor in (writer, log, nothing):
                 os.close(descriptor)

@@ -37,8 +37,9 @@ def recorded(run: str, role: str) -> tuple[int, int] | None:
         return None
 
 
-def spawn_keeper(run: str, state: str) -> int | None:
+def spawn_keeper(run: str, state: str, *, daemon: bool = False) -> int | None:
     """Start a keeper in its own session with a clean environment; its pid. The caller is its parent. None when there is one.
+    `daemon`: who starts it is about to ask for a daemon, which it can start at once.
 
     One keeper for a home: whoever has the lock is it, and the lock goes with the process, whatever happens to that. It is taken
     here, before the socket is touched, and handed over with it: so a second starter never takes a keeper's socket away, and
@@ -64,7 +65,7 @@ def spawn_keeper(run: str, state: str) -> int | None:
     try:
         return os.posix_spawn(
             sys.executable,
-            [*keeper_command(), run, state, "given", "3", "4"],
+            [*keeper_command(), run, state, "given", "3", "4", *(["daemon"] if daemon else [])],
             clean_environment(),
             file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(far)],
             setsid=True,

@@ -20,13 +20,13 @@ import zlib
 
 from lamplighter.holder import cgroup, credentials, identity, places, proc, repair
 from lamplighter.holder.daemonkeeper import DaemonKeeper
+from lamplighter.holder.exempt import SPARED
 from lamplighter.holder.faults import tell_fault
-from lamplighter.holder.nursery import Held, Nursery
 from lamplighter.holder.prctl import become_subreaper, set_name
 from lamplighter.holder.rehearsal import rehearse
-from lamplighter.holder.sparing import SPARED
+from lamplighter.holder.shim_factory import Held, ShimFactory
 from lamplighter.holder.strays import Strays
-from lamplighter.holder.waking import drain, listen_for_children, wake_pipe
+from lamplighter.holder.wakeup import drain, listen_for_children, wake_pipe
 from lamplighter.holder.wire import JSON, WIRE, Channel, WireError, parse_json, peer_of
 
 TYPE_CHECKING = False
@@ -37,7 +37,9 @@ _PAUSE_SECONDS = 0.05
 
 
 class Keeper:
-    def __init__(self, run: str, state: str, lock: int, listener: int, saved: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, run: str, state: str, lock: int, listener: int, daemon: DaemonKeeper, saved: dict[str, Any] | None = None
+    ) -> None:
         self.lock = lock
         self.run = run
         self.state = state
@@ -46,11 +48,11 @@ class Keeper:
             self.limit = (saved["limit"], self.limit[1])
         base = f"lamplighter-{zlib.crc32(run.encode()):08x}"
         self.cgroup = None if os.environ.get("LAMPLIGHTER_CGROUP") == "off" else cgroup.make_base(base)
-        self.nursery = Nursery(self.limit, self.cgroup)
+        self.shim_factory = ShimFactory(self.limit, self.cgroup)
         self.code = code_version()
         self.reaper = os.getppid()  # whoever adopts what loses both its shim and this keeper
-        self.daemon = DaemonKeeper(run, state)
-        self.strays = Strays(self.nursery, self.daemon)
+        self.daemon = daemon
+        self.strays = Strays(self.shim_factory, self.daemon)
         self.channels: list[Channel] = []
         self.peers: dict[Channel, int] = {}
         self.listener = socket.socket(fileno=listener)
@@ -66,10 +68,17 @@ class Keeper:
 
     def serve(self) -> None:
         self.listener.setblocking(False)
-        while self.nursery.held or self.daemon.alive or not (self.leaving or self.daemon.hopeless):
+        self._reap()  # what died before anybody listened
+        while self.shim_factory.held or self.daemon.alive or not (self.leaving or self.daemon.hopeless):
             self.channels = [channel for channel in self.channels if channel.fileno() >= 0]
             poll = select.poll()
-            for source in (self.wake, self.listener, *self.channels, *self.nursery.watched(), *self.daemon.watched()):
+            for source in (
+                self.wake,
+                self.listener,
+                *self.channels,
+                *self.shim_factory.watched(),
+                *self.daemon.watched(),
+            ):
                 waiting = isinstance(source, Channel) and source.pending
                 poll.register(source, select.POLLIN | (select.POLLOUT if waiting else 0))
             for descriptor, event in poll.poll(self.daemon.timeout()):
@@ -89,8 +98,8 @@ class Keeper:
             self._accept()
         elif descriptor in self.daemon.watched():
             self.daemon.hear(descriptor)
-        elif descriptor in self.nursery.watched():
-            lost = self.nursery.vanished(descriptor)
+        elif descriptor in self.shim_factory.watched():
+            lost = self.shim_factory.vanished(descriptor)
             if lost:
                 self._lost(lost)
         else:
@@ -145,7 +154,7 @@ class Keeper:
         if channel in self.channels:
             self.channels.remove(channel)
         self.peers.pop(channel, None)
-        self.nursery.forget_channel(channel)
+        self.shim_factory.forget_channel(channel)
         self.daemon.forget(channel)
 
     # -- what it is asked
@@ -154,9 +163,9 @@ class Keeper:
         operation = str(request.get("op"))
         peer = self.peers.get(channel, 0)
         channel.trusted = channel.trusted or self.daemon.is_daemon(peer)
-        trusted = channel.trusted or channel in self.nursery.shim_channels()
+        trusted = channel.trusted or channel in self.shim_factory.shim_channels()
         if operation == "eof":
-            held = self.nursery.held.get(str(request.get("session")))
+            held = self.shim_factory.held.get(str(request.get("session")))
             trusted = held is not None and held.shim == peer
         handler = getattr(self, f"_do_{operation}", None)
         if handler is None:
@@ -188,9 +197,9 @@ class Keeper:
         spec = request["spec"]
         pane = dict(zip(request.get("names", ()), channel.take(request), strict=True))
         try:
-            if spec["session"] in self.nursery.held:
+            if spec["session"] in self.shim_factory.held:
                 raise FileExistsError("it is held already")
-            theirs = self.nursery.spawn(spec, pane)
+            theirs = self.shim_factory.spawn(spec, pane)
         except OSError as error:
             for descriptor in pane.values():
                 os.close(descriptor)
@@ -207,7 +216,7 @@ class Keeper:
     def _do_hold(self, channel: Channel, request: dict[str, Any]) -> None:
         """Hold duplicates for a session whose shim another keeper forked."""
         descriptors = channel.take(request)
-        self.nursery.hold(
+        self.shim_factory.hold(
             request["spec"],
             tuple(request["shim"]),
             tuple(request["main"]),
@@ -217,12 +226,14 @@ class Keeper:
 
     def _do_eof(self, channel: Channel, request: dict[str, Any]) -> None:
         """From a shim: its session's input has ended."""
-        self.nursery.close_input(request["session"])
+        self.shim_factory.close_input(request["session"])
         self._drop(channel)
 
     def _do_held(self, channel: Channel, request: dict[str, Any]) -> None:
         """Which sessions it holds, and whose shim was lost."""
-        self._answer(channel, request, ok={"held": {name: held.document() for name, held in self.nursery.held.items()}})
+        self._answer(
+            channel, request, ok={"held": {name: held.document() for name, held in self.shim_factory.held.items()}}
+        )
 
     def _do_strays(self, channel: Channel, request: dict[str, Any]) -> None:
         """From a shim that took over: which of the keeper's own children belong to its session."""
@@ -230,8 +241,11 @@ class Keeper:
         channel.send_json({"event": "strays", "roots": [list(root) for root in roots]})
 
     def _do_whose(self, channel: Channel, request: dict[str, Any]) -> None:
-        """Which session a process belongs to that is now a child of the keeper."""
-        self._answer(channel, request, ok={"sessions": sorted(self.strays.whose(request["pid"], request["start"]))})
+        """Which session a process belongs to that is now a child of the keeper. `chain` are the pids from the caller up to it:
+        with a shim among them that is the keeper's own, nothing has to be found out."""
+        held = self.shim_factory.holding(request.get("chain", ()))
+        found = {held.session} if held else self.strays.whose(request["pid"], request["start"])
+        self._answer(channel, request, ok={"sessions": sorted(found)})
 
     def _do_down(self, channel: Channel, request: dict[str, Any]) -> None:
         """The daemon is about to stop, and is not to be started again. Without sessions the keeper goes too."""
@@ -260,7 +274,7 @@ class Keeper:
                 os.close(self.lock)
                 self.lock = lock
                 remade.append("the keeper's lock")
-        for held in self.nursery.held.values():
+        for held in self.shim_factory.held.values():
             start = proc.start_of(held.shim)
             if start is not None and not os.path.exists(held.spec["socket"]):
                 places.nudge(held.shim, start)
@@ -273,7 +287,7 @@ class Keeper:
             "lock": self.lock,
             "limit": self.limit[0],
             "listener": self.listener.fileno(),
-            "held": [held.saved() for held in self.nursery.held.values()],
+            "held": [held.saved() for held in self.shim_factory.held.values()],
             "daemon": self.daemon.saved(),
             "strays": self.strays.saved(),
         }
@@ -283,7 +297,7 @@ class Keeper:
             memory,
             self.lock,
             self.listener.fileno(),
-            *self.nursery.descriptors(),
+            *self.shim_factory.descriptors(),
             *self.daemon.descriptors(),
         ):
             os.set_inheritable(descriptor, True)
@@ -294,10 +308,10 @@ class Keeper:
 
     def _restore(self, saved: dict[str, Any]) -> None:
         for document in saved["held"]:
-            self.nursery.restore(document)
+            self.shim_factory.restore(document)
         self.daemon.restore(saved["daemon"])
         self.strays.restore(saved["strays"])
-        for channel in self.nursery.shim_channels():
+        for channel in self.shim_factory.shim_channels():
             self.channels.append(channel)
 
     # -- deaths
@@ -317,12 +331,12 @@ class Keeper:
         for pid, status in gone:
             if self.daemon.died(pid):
                 continue
-            held = self.nursery.by_shim(pid)
+            held = self.shim_factory.by_shim(pid)
             if held is None:
-                self.nursery.remember(pid, status)
+                self.shim_factory.remember(pid, status)
                 self._pass_on(pid, status)
             elif status == 0:
-                self.nursery.drop(held.session)
+                self.shim_factory.drop(held.session)
             else:
                 lost.append(held)
         if lost:
@@ -331,7 +345,7 @@ class Keeper:
     def _pass_on(self, pid: int, status: int) -> None:
         """A child of a lost shim: its session's new shim is told how it went."""
         for session in self.strays.reaped(pid):
-            held = self.nursery.held.get(session)
+            held = self.shim_factory.held.get(session)
             if held is not None and held.channel is not None:
                 held.channel.send_json({"event": "reaped", "pid": pid, "status": status})
 
@@ -339,7 +353,7 @@ class Keeper:
         self.strays.attribute([held.session for held in lost])
         children = [held.watch is None for held in lost]
         for held in lost:
-            self.nursery.take_over(held, self.strays.of(held.session))
+            self.shim_factory.take_over(held, self.strays.of(held.session))
             if held.channel is not None:
                 self.channels.append(held.channel)
         for channel, pid in list(self.peers.items()):
@@ -366,11 +380,11 @@ def _read_saved(memory: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Arguments: the run folder, the state folder, and descriptors: `given`, the socket to listen on and the lock; or
-    `saved`, what an older keeper that became this one has written down."""
+    """Arguments: the run folder, the state folder, and descriptors: `given`, the socket to listen on and the lock, and `daemon`
+    where one is about to be asked for; or `saved`, what an older keeper that became this one has written down."""
     run, state, how, *descriptors = sys.argv[1:]
     saved = _read_saved(int(descriptors[0])) if how == "saved" else None
-    listener, lock = (saved["listener"], saved["lock"]) if saved else map(int, descriptors)
+    listener, lock = (saved["listener"], saved["lock"]) if saved else map(int, descriptors[:2])
     os.set_inheritable(listener, False)
     os.set_inheritable(lock, False)
     # Whoever connects is told by the kernel who has listened last: the keeper itself, and not whoever started it.
@@ -387,8 +401,12 @@ def main() -> None:
     become_subreaper()
     set_name("lamp-keeper")
     listen_for_children()
+    daemon = DaemonKeeper(run, state)
+    if "daemon" in descriptors:
+        daemon.begin()  # it comes up while this one rehearses
     rehearse(run)
-    keeper = Keeper(run, state, lock, listener, saved)
+    daemon.settle()
+    keeper = Keeper(run, state, lock, listener, daemon, saved)
     repair.remake_records(run, keeper.daemon.pid)
     places.record(os.path.dirname(keeper.path), state, "keeper", os.getpid())
     gc.collect()

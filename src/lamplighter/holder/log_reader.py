@@ -54,7 +54,7 @@ class Gap(NamedTuple):
     why: str
 
 
-class Page(NamedTuple):
+class LogPage(NamedTuple):
     """What was read from `cursor` up to `next_cursor`; `end` says that there was nothing more to read."""
 
     cursor: int
@@ -97,7 +97,7 @@ class LogReader:
             os.close(self._fd)
             self._fd = -1
 
-    def read(self, cursor: int, max_bytes: int = 64 << 10) -> Page:
+    def read(self, cursor: int, max_bytes: int = 64 << 10) -> LogPage:
         """Output from `cursor` on, at most `max_bytes` of it: nothing skipped, nothing repeated, what is lost said."""
         if cursor < 0 or max_bytes <= 0:
             raise ValueError("a cursor is not negative, and a page has room for something")
@@ -143,7 +143,7 @@ class LogReader:
                 at += len(payload) if kind == OUTPUT else gap_said(payload)[0] if kind == GAP else 0
             self._position, self._offset = place
 
-    def tail_lines(self, count: int, max_bytes: int = 4 << 20) -> Page:
+    def tail_lines(self, count: int, max_bytes: int = 4 << 20) -> LogPage:
         """The last `count` lines of output, or the last `max_bytes` of it when they are longer than that."""
         start = end = -1
         missing = count
@@ -155,9 +155,9 @@ class LogReader:
                 start, newlines = offset, data.count(b"\n")
                 if newlines >= missing or end - offset >= max_bytes:
                     start = max(offset + _after_newline(data, missing), end - max_bytes)
-                    return self.read(start, end - start) if start < end else Page(end, end, [], [], True)
+                    return self.read(start, end - start) if start < end else LogPage(end, end, [], [], True)
                 missing -= newlines
-        return self.read(start, end - start) if start < end else Page(0, 0, [], [], True)
+        return self.read(start, end - start) if start < end else LogPage(0, 0, [], [], True)
 
     def _outputs(self, segment: Segment) -> list[tuple[int, bytes]]:
         found: list[tuple[int, bytes]] = []
@@ -285,9 +285,9 @@ class _PageBuilder:
         self._at, self._left = at, left
         return stopped
 
-    def finish(self, end: bool) -> Page:
+    def finish(self, end: bool) -> LogPage:
         self._end_run()
-        return Page(self._cursor, self._at, self._chunks, self._gaps, end)
+        return LogPage(self._cursor, self._at, self._chunks, self._gaps, end)
 
     def _gap(self, begin: int, end: int, why: str) -> None:
         self._end_run()

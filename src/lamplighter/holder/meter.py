@@ -15,33 +15,20 @@ _SIZE = 64
 _VERSION = 1
 
 
-class Reading:
-    """What a meter says. `heard` and `typed` are when it last printed and was last typed to, on the clock that neither jumps
-    nor counts a suspended machine's sleep; `closed` that it has closed its output."""
+class MeterReading:
+    """What a meter says; at first only what can be told without one. `heard` and `typed` are when it last printed and was last
+    typed to, on the clock that neither jumps nor counts a suspended machine's sleep; `closed` that it has closed its output."""
 
     __slots__ = ("attached", "closed", "cols", "heard", "last_input", "last_output", "offset", "rows", "typed")
 
-    def __init__(
-        self,
-        attached: int,
-        offset: int,
-        last_output: float,
-        last_input: float,
-        rows: int,
-        cols: int,
-        closed: int,
-        heard: float,
-        typed: float,
-    ) -> None:
+    def __init__(self, attached: int = 0, last_output: float = 0.0, last_input: float = 0.0) -> None:
         self.attached = attached
-        self.offset = offset
+        self.offset = 0
         self.last_output = last_output
         self.last_input = last_input
-        self.rows = rows
-        self.cols = cols
-        self.closed = bool(closed)
-        self.heard = heard
-        self.typed = typed
+        self.rows = self.cols = 0
+        self.closed = False
+        self.heard = self.typed = 0.0
 
 
 class Meter:
@@ -57,7 +44,7 @@ class Meter:
         finally:
             os.close(descriptor)
         # A shim that takes over goes on from what the lost one wrote; only its people are gone.
-        found = unpack_reading(self._map) or Reading(0, 0, 0.0, 0.0, 0, 0, 0, 0.0, 0.0)
+        found = unpack_reading(self._map) or MeterReading()
         self.attached = 0
         self.offset = found.offset
         self.last_output = found.last_output
@@ -85,7 +72,7 @@ class Meter:
         )
 
 
-def read_meter(path: str) -> Reading | None:
+def read_meter(path: str) -> MeterReading | None:
     """What the meter says, or None when there is none."""
     try:
         with open(path, "rb") as file:
@@ -95,8 +82,21 @@ def read_meter(path: str) -> Reading | None:
     return unpack_reading(raw)
 
 
-def unpack_reading(raw: bytes | mmap.mmap) -> Reading | None:
+def unpack_reading(raw: bytes | mmap.mmap) -> MeterReading | None:
     if len(raw) < _FORM.size:
         return None
-    version, *values = _FORM.unpack_from(raw)
-    return Reading(*values) if version == _VERSION else None
+    found = MeterReading()
+    (
+        version,
+        found.attached,
+        found.offset,
+        found.last_output,
+        found.last_input,
+        found.rows,
+        found.cols,
+        closed,
+        found.heard,
+        found.typed,
+    ) = _FORM.unpack_from(raw)
+    found.closed = bool(closed)
+    return found if version == _VERSION else None

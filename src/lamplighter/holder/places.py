@@ -90,9 +90,9 @@ def inode(path: str) -> tuple[int, int] | None:
 # -- records
 
 
-def record(run: str, state: str, role: str, pid: int) -> None:
+def record(run: str, state: str, role: str, pid: int, **more: Any) -> None:
     """Write down that this process is the keeper, or the daemon, and where it listens."""
-    found = {"pid": pid, "start": proc.start_of(pid), "run": run}
+    found = {"pid": pid, "start": proc.start_of(pid), "run": run, **more}
     write_file(f"{state}/{role}.json", json.dumps(found).encode())
 
 

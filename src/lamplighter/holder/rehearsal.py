@@ -12,8 +12,8 @@ import socket
 from lamplighter.holder import places, proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.files import write_file
-from lamplighter.holder.nursery import from_descriptor, open_streams
 from lamplighter.holder.shim import Shim
+from lamplighter.holder.shim_factory import from_descriptor, open_streams
 from lamplighter.holder.tree import Tree
 from lamplighter.holder.wire import Channel
 

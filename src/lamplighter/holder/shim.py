@@ -16,19 +16,19 @@ import time
 from collections import deque
 
 from lamplighter.holder import credentials, identity, pane, places, proc
-from lamplighter.holder.audience import Audience, Listener
-from lamplighter.holder.burial import bury
-from lamplighter.holder.dying import Dying
+from lamplighter.holder.commands import Commands
+from lamplighter.holder.exit_record import bury
 from lamplighter.holder.faults import tell_fault
+from lamplighter.holder.kill_ladder import KillLadder
 from lamplighter.holder.log import LogWriter
 from lamplighter.holder.meter import Meter
-from lamplighter.holder.orders import Orders
-from lamplighter.holder.questions import Questions
 from lamplighter.holder.repair import repair
 from lamplighter.holder.segments import INPUT, RESIZE
 from lamplighter.holder.streams import Streams
+from lamplighter.holder.subscribers import Listener, Subscribers
+from lamplighter.holder.terminal_queries import TerminalQueries
 from lamplighter.holder.tree import Tree
-from lamplighter.holder.waking import drain, wake_pipe
+from lamplighter.holder.wakeup import drain, wake_pipe
 from lamplighter.holder.wire import WIRE, Channel, WireError, peer_of
 
 TYPE_CHECKING = False
@@ -69,18 +69,19 @@ class Shim:
         self.exit: dict[str, Any] | None = None
         self.log = LogWriter(spec["folder"], spec["log_limit"], spec["log_segment"], fresh=not tree.adopted)
         self.meter = Meter(f"{spec['folder']}/meter")
-        self.audience = Audience()
-        self.orders = Orders(self)
-        self.questions = Questions()
+        self.subscribers = Subscribers()
+        self.orders = Commands(self)
+        self.questions = TerminalQueries()
         self.controllers: list[Channel] = []
         self.armed: dict[Channel, int] = {}
         self.inputs: deque[str] = deque(maxlen=256)
         self.typed: deque[str] = deque(maxlen=256)  # of those, what tmux is known to have typed
-        self.dying = Dying(tree, adopted=tree.adopted, keep_children=spec["keep_children"])
+        self.dying = KillLadder(tree, adopted=tree.adopted, keep_children=spec["keep_children"])
         self.claim_by = time.monotonic() + _UNCLAIMED_SECONDS if spec["bound"] else None
         self.wake = wake_pipe()
         self.memory: MemoryLimit | None = None
         self.memory_watch: int | None = None
+        self.mark: pane.EndMark | None = None  # at the end of a session in a pane of tmux
         self.main_watch = os.pidfd_open(main[0]) if tree.adopted and proc.is_alive(*main) else None
         self.meter.offset = self.log.offset
         if not tree.adopted and "terminal" in streams:
@@ -115,10 +116,10 @@ class Shim:
         """Wait for something to happen. Output that nobody listens to is written down right here: it is what happens most."""
         while True:
             events = poll.poll(self._timeout())
-            if self.audience.listeners or self.armed or len(events) != 1 or events[0][1] != select.POLLIN:
+            if self.subscribers.listeners or self.armed or len(events) != 1 or events[0][1] != select.POLLIN:
                 return events
             name = outputs.get(events[0][0])
-            if name is None:
+            if name is None or self.mark is not None:
                 return events
             chunks, ended = self.streams.read(name)
             if chunks:
@@ -151,7 +152,7 @@ class Shim:
         poll = select.poll()
         poll.register(self.wake, select.POLLIN)
         poll.register(self.listener, select.POLLIN)
-        held = self.audience.holds_back or (self.spec["bound"] and self.claim_by is not None)
+        held = self.subscribers.holds_back or (self.spec["bound"] and self.claim_by is not None)
         outputs = {} if held else self.streams.outputs
         for descriptor in outputs:
             poll.register(descriptor, select.POLLIN)
@@ -162,7 +163,7 @@ class Shim:
             poll.register(channel, select.POLLIN | (select.POLLOUT if channel.pending else 0))
         # Somebody who types faster than the session reads has to wait, as at any pipe.
         heard = select.POLLIN if self.streams.queued < _INPUT_QUEUE else 0
-        for listener in self.audience.listeners:
+        for listener in self.subscribers.listeners:
             poll.register(listener.channel, heard | (select.POLLOUT if listener.channel.pending else 0))
         if self.main_watch is not None:
             poll.register(self.main_watch, select.POLLIN)
@@ -203,7 +204,7 @@ class Shim:
             self._read(name)
 
     def _handle_channel(self, descriptor: int, event: int) -> None:
-        for listener in self.audience.listeners:
+        for listener in self.subscribers.listeners:
             if listener.channel.fileno() == descriptor:
                 self._handle_listener(listener, event)
                 return
@@ -220,6 +221,8 @@ class Shim:
 
     def _read(self, name: str) -> None:
         chunks, ended = self.streams.read(name)
+        if self.mark is not None and name == "output":
+            chunks = self.mark.take_out(chunks, ended=ended)
         if chunks:
             self._take_output(chunks, 2 if name == "stderr" else 1)
         if ended:
@@ -242,7 +245,7 @@ class Shim:
         self.meter.last_output = now
         self.meter.heard = time.monotonic()
         self.meter.write()
-        if self.audience.listeners or self.controllers:
+        if self.subscribers.listeners or self.controllers:
             self._pass_on(start, stream, b"".join(chunks))
         else:
             self.questions.forget()
@@ -252,10 +255,10 @@ class Shim:
     def _pass_on(self, start: int, stream: int, data: bytes) -> None:
         """To those who listen. A question to the terminal is for one of them, or for the daemon when none can answer."""
         if "terminal" not in self.streams.open:
-            gone = self.audience.hear(start, stream, data)
+            gone = self.subscribers.hear(start, stream, data)
         else:
-            hidden, answerer = self.questions.take(start, data), self.audience.answerer
-            gone = self.audience.hear_terminal(start, data, hidden, answerer)
+            hidden, answerer = self.questions.take(start, data), self.subscribers.answerer
+            gone = self.subscribers.hear_terminal(start, data, hidden, answerer)
             if self.questions.asked and answerer is None:
                 self.announce({"event": "query", "from": start, "offset": self.log.offset})
         for listener in gone:
@@ -307,7 +310,7 @@ class Shim:
         self.meter.rows, self.meter.cols = rows, cols
         self.meter.write()
         self.log.append(RESIZE, 0, struct.pack("<HH", rows, cols), time.time())
-        for listener in self.audience.tell({"event": "resize", "rows": rows, "cols": cols}):
+        for listener in self.subscribers.tell({"event": "resize", "rows": rows, "cols": cols}):
             self._leave(listener)
 
     def resize_for(self, listener: Listener, rows: int, cols: int) -> None:
@@ -332,7 +335,7 @@ class Shim:
             read_only=bool(request.get("read_only")),
             deaf=bool(request.get("deaf")),
         )
-        self.audience.listeners.append(listener)
+        self.subscribers.listeners.append(listener)
         if request.get("rows") and request.get("cols") and not listener.read_only:
             self.resize_for(listener, request["rows"], request["cols"])
         self._count_people()
@@ -341,7 +344,7 @@ class Shim:
         return where, theirs.detach()
 
     def _handle_listener(self, listener: Listener, event: int) -> None:
-        if event & select.POLLOUT and not self.audience.flush(listener, self.log.offset):
+        if event & select.POLLOUT and not self.subscribers.flush(listener, self.log.offset):
             self._leave(listener)
             return
         if not event & _READABLE:
@@ -366,11 +369,11 @@ class Shim:
             listener.channel.send_json({"event": "exited", "exit": self.exit})
 
     def _leave(self, listener: Listener) -> None:
-        if listener not in self.audience.listeners:
+        if listener not in self.subscribers.listeners:
             return
-        self.audience.listeners.remove(listener)
+        self.subscribers.listeners.remove(listener)
         listener.channel.close()
-        left = [other.size for other in self.audience.listeners if other.size != (0, 0)]
+        left = [other.size for other in self.subscribers.listeners if other.size != (0, 0)]
         if left and listener.size == (self.meter.rows, self.meter.cols):
             self.resize(*left[-1])
         self._count_people()
@@ -400,9 +403,9 @@ class Shim:
             self._abandon(self.memory.why)
 
     def _count_people(self) -> None:
-        self.meter.attached = self.audience.people
+        self.meter.attached = self.subscribers.people
         self.meter.write()
-        self.announce({"event": "people", "attached": self.audience.people})
+        self.announce({"event": "people", "attached": self.subscribers.people})
 
     # -- the daemon and the keeper
 
@@ -433,7 +436,7 @@ class Shim:
             "offset": self.log.offset,
             "guarantee": self.guarantee(),
             "adopted": self.tree.adopted,
-            "attached": self.audience.people,
+            "attached": self.subscribers.people,
             "why": self.dying.why,
             "certificate": self.tree.certificate(self.guarantee()) if self.dying.phase == "survivors" else None,
             "unwritten": self.unwritten,
@@ -504,7 +507,7 @@ class Shim:
             self.tree.went(self.main, self.spec["command"], exit)
             if self.claim_by is None:
                 self.read_all()  # what it printed last comes before the word that it is gone
-            for listener in self.audience.tell({"event": "exited", "exit": exit}, confirmed=True):
+            for listener in self.subscribers.tell({"event": "exited", "exit": exit}, confirmed=True):
                 self._leave(listener)
 
     def guarantee(self) -> str:

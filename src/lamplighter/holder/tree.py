@@ -13,12 +13,12 @@ import time
 
 from lamplighter.holder import lineage, proc
 from lamplighter.holder.cgroup import Cgroup
+from lamplighter.holder.exempt import SPARED, UNSURE, documents, find_spared, is_server
 from lamplighter.holder.shared_servers import SERVES, may_serve, serves_outside
-from lamplighter.holder.sparing import SPARED, UNSURE, documents, find_spared, is_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 MARK = "LAMPLIGHTER_SESSION"
@@ -79,10 +79,11 @@ class Tree:
     """The processes of one session. `infrastructure` are ours and never in it: a keeper that this shim had to start. Nor are
     the `spared`, which are others': each with its command and the reason."""
 
-    def __init__(self, session: str, cgroup: Cgroup | None, terminal: int = 0) -> None:
+    def __init__(self, session: str, cgroup: Cgroup | None, terminal: Callable[[], int] = int) -> None:
+        """`terminal` numbers the session's as /proc does, while it is held open: the next that is opened may have the same."""
         self.session = session
         self.cgroup = cgroup
-        self.terminal = terminal
+        self._terminal = terminal
         self.infrastructure: set[int] = set()
         self.spared: dict[tuple[int, int], tuple[str, str]] = {}
         self._servers: dict[tuple[int, int], bool] = {}  # of tmux; whether it was asked in this ending whom it serves
@@ -132,8 +133,11 @@ class Tree:
         """What can be traced without being its ancestor: known roots and what descends from them, marks, the terminal."""
         roots = {pid for pid, start in self.roots if pid in processes and processes[pid].start == start}
         known = {pid for pid, stat in processes.items() if stat.key in self.deaths}
+        terminal = self._terminal()
         for pid, stat in processes.items():
-            if pid != os.getpid() and pid not in roots and self._bears_a_sign(stat):
+            if pid == os.getpid() or pid in roots:
+                continue
+            if (terminal and stat.terminal == terminal) or self._bears_a_sign(stat):
                 roots.add(pid)
         roots |= known
         found = proc.descendants(processes, roots, self.infrastructure | {os.getpid()})
@@ -173,8 +177,6 @@ class Tree:
         return self.infrastructure | {pid for pid, _ in self.spared}
 
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
-        if self.terminal and stat.terminal == self.terminal:
-            return True
         return proc.environment_of(stat.pid, MARK) == self.session
 
     def see(self, stat: proc.Stat) -> Death:

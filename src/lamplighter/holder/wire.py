@@ -125,7 +125,9 @@ class Channel:
         )
 
     def take(self, message: dict[str, Any]) -> list[int]:
-        """The descriptors that came with this message."""
+        """The descriptors that came with this message. The kernel drops those that a process at its limit has no room for."""
+        if len(self.received) < message.get("descriptors", 0):
+            raise WireError("descriptors that belong to a message were lost on the way")
         return [self.received.popleft() for _ in range(message.get("descriptors", 0))]
 
     def flush(self) -> bool:

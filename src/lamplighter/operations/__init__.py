@@ -1,18 +1,23 @@
 """The product, one module a capability. The registry says which module has which operation; each is imported on use.
 
-All of them together take a tenth of a second to load, and a daemon that has just been started is waited for.
+All of them together take a tenth of a second to load, and pydantic, of which their requests and results are made, as long again
+as all else that a daemon needs before it is ready. Nothing that is imported at its start may need either.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from lamplighter.operations.operation import OPERATIONS, Operation
+from lamplighter import slices
+
+if TYPE_CHECKING:
+    from lamplighter.operations.operation import Operation
 
 MODULES: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt_session",),
     "agents": ("list_agents",),
-    "aliases": ("retire_sessions",),
     "approve": (
         "list_approvals",
         "decide_approval",
@@ -23,7 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "list_captures",
         "read_capture",
     ),
-    "chronicle": (
+    "timeline": (
         "list_projects",
         "list_spans",
     ),
@@ -36,7 +41,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "kill_session",
         "protect_session",
     ),
-    "guests": (
+    "external_agents": (
         "begin_guest",
         "hand_off_guest",
     ),
@@ -54,20 +59,6 @@ MODULES: dict[str, tuple[str, ...]] = {
         "stop_daemon",
         "get_overview",
     ),
-    "kiro": (
-        "create_kiro_session",
-        "switch_kiro_session",
-        "end_kiro_session",
-        "clear_kiro_session",
-        "start_kiro_turn",
-        "cancel_kiro_task",
-    ),
-    "kiro_views": (
-        "list_kiro_sessions",
-        "get_kiro_turn",
-        "list_kiro_turns",
-        "read_kiro_history",
-    ),
     "lineage": (
         "get_lineage",
         "list_handoffs",
@@ -77,7 +68,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "get_logical",
         "close_logical",
     ),
-    "names": ("list_names",),
+    "completion": ("list_names",),
     "packet": ("load_handoff",),
     "page": (
         "open_page",
@@ -110,10 +101,9 @@ MODULES: dict[str, tuple[str, ...]] = {
         "wait_session",
         "attach_session",
     ),
-    "tmux": (
-        "type_in_tmux",
-        "read_tmux",
-        "kill_tmux",
+    "terminals": (
+        "watch_terminal",
+        "take_keyboard",
     ),
     "tokens": (
         "create_token",
@@ -125,21 +115,32 @@ MODULES: dict[str, tuple[str, ...]] = {
         "import_records",
     ),
 }
-_PLACES = {name: module for module, names in MODULES.items() for name in names}
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """By the name of each operation the module that has it: our own, then those of slices."""
+    ours = {name: f"{__name__}.{module}" for module, names in MODULES.items() for name in names}
+    return {**ours, **slices.operation_modules()}
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_PLACES)
+    return tuple(_modules())
 
 
 def find_operation(name: str) -> Operation | None:
-    if name in _PLACES and name not in OPERATIONS:
-        import_module(f"{__name__}.{_PLACES[name]}")
+    from lamplighter.operations.operation import OPERATIONS
+
+    module = _modules().get(name)
+    if module is not None and name not in OPERATIONS:
+        import_module(module)
     return OPERATIONS.get(name)
 
 
 def every_operation() -> dict[str, Operation]:
     """All there are, in the order of the registry."""
-    for module in MODULES:
-        import_module(f"{__name__}.{module}")
-    return {name: OPERATIONS[name] for name in _PLACES}
+    from lamplighter.operations.operation import OPERATIONS
+
+    for module in dict.fromkeys(_modules().values()):
+        import_module(module)
+    return {name: OPERATIONS[name] for name in _modules()}

@@ -8,23 +8,21 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Kind
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.permission import allowed
 
 
 class AdoptSession(Request):
     target: str = Field(
-        description="tmux:NAME, as ls shows it under what was made by hand; the pid of a process of yours; or a leak, by the id "
-        "that scan shows"
+        description="tmux:NAME, as ls shows it; the pid of one of your processes; or the id of a leak from scan"
     )
     start: int | None = Field(
         default=None,
         ge=0,
-        description="with a pid: its start time, as scan --json shows it; refused when the pid is another process's by now",
+        description="with a pid: its start time from scan --json; refused when the pid now belongs to another process",
     )
-    name: str | None = Field(
-        default=None, description="what to call it; by default what tmux, or its program, is called"
-    )
+    name: str | None = Field(default=None, description="name (default: that of the tmux session or of the program)")
     kind: Kind | None = Field(
-        default=None, description="what it is for; by default task, or main for an agent at a terminal"
+        default=None, description="what it is for (default: task, or main for an agent at a terminal)"
     )
     environment: dict[str, str] | None = Field(
         default=None,
@@ -44,15 +42,15 @@ class Adopted(Result):
 
 @operation(command="adopt", group="sessions", positional=("target",), changes=True, act=Act.ADOPT)
 async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
-    """Take under management what was made without Lamplighter: a tmux session, a process, a leak. It is not touched.
+    """Adopt a tmux session, a process or a leak that was started outside Lamplighter. Adopting does not touch it.
 
-    From now on it is listed, judged and ended as others are; an end is best_effort: everything of it that can be traced dies, and
-    nothing else on its tmux server or in its terminal is touched. By pid: an agent, its launcher with it, or any process of your
-    own that is not a service of the system; all that it starts belongs to it. When it exits by itself, what it left behind goes
-    on and is shown as leftovers. There is no log of it, and people are at it with tmux attach or at its own terminal. An agent
-    that speaks to Lamplighter becomes a session by itself. Only the operator may.
+    From then on it is listed, gets a verdict and can be ended like other sessions. Its guarantee is best_effort: an end kills
+    every process that can be traced to it, and touches nothing else on its tmux server or in its terminal. A pid can be an
+    agent, whose launcher is included, or any process of yours that is not a system service; all that it starts belongs to it.
+    When it exits by itself, the processes that it left go on and are shown as leftovers. It has no log; to use it, run tmux
+    attach or go to its terminal. An agent that speaks to Lamplighter becomes a session by itself. Operator only.
     """
-    await call.app.allowed(call.caller, Act.ADOPT)
+    await allowed(call, Act.ADOPT)
     session = await call.app.adoption.adopt(
         request.target,
         request.name,

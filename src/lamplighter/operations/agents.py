@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.agents.starting import STARTING, manner_of
-from lamplighter.agents.structured import STRUCTURED
-from lamplighter.domain.manner import Manner
+from lamplighter.agents import agent_named, names_with
+from lamplighter.agents.formats.commands import manner_of
+from lamplighter.domain.agent_command import AgentCommand
+from lamplighter.engine.start.checks import find_program
 from lamplighter.errors import InputError
-from lamplighter.lifecycle.launch.preconditions import find_program
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 
@@ -36,12 +36,12 @@ class Agents(Result):
 async def list_agents(call: Call, request: ListAgents) -> Agents:
     """The agents that start takes, those of the settings with them, and which of them are installed."""
     own = call.app.settings.agents
-    names = dict.fromkeys((*STARTING, *sorted(own)))
+    names = dict.fromkeys((*names_with("start"), *sorted(own)))
     environment = request.environment or {}
     return Agents(agents=[_view(name, manner_of(name, own), environment) for name in names])
 
 
-def _view(name: str, manner: Manner, environment: dict[str, str]) -> AgentView:
+def _view(name: str, manner: AgentCommand, environment: dict[str, str]) -> AgentView:
     try:
         path = find_program(manner.program[0], "/", environment)
     except InputError:
@@ -51,6 +51,6 @@ def _view(name: str, manner: Manner, environment: dict[str, str]) -> AgentView:
         path=path,
         model=bool(manner.model),
         resume=manner.terminal.resume is not None or manner.terminal.last is not None,
-        acp=name in STRUCTURED,
+        acp=agent_named(name).acp is not None,
         untested=manner.untested,
     )

@@ -7,19 +7,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.domain.approval import Approval
+from lamplighter.domain.approval import Approval, shortened
 from lamplighter.domain.permission import Act
 from lamplighter.errors import MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import SessionView, moment
-
-_SHOWN = 5
+from lamplighter.operations.permission import allowed
+from lamplighter.operations.views.common import SessionView, moment
 
 
 class ListApprovals(Request):
     request: str | None = Field(
-        default=None, max_length=100, description="only this one, open or not: its id, or the unique beginning of it"
+        default=None, max_length=100, description="only this request, open or not: its id or a unique prefix of it"
     )
 
 
@@ -39,6 +38,7 @@ class ApprovalView(Result):
     arguments: dict[str, Any] | None = Field(description="all of them; gone once it is over, for they may be secret")
     why: str = Field(description="why the caller may not do it by itself")
     target: SessionView | None = Field(description="the session that it is about")
+    plan: str | None = Field(default=None, description="the plan of a cleanup that it is about instead")
     asked_at: str
     expires_at: str
     decided_by: str | None
@@ -52,12 +52,13 @@ class ApprovalViews(Result):
 
 @operation(command="approve", group="sessions", positional=("request",))
 async def list_approvals(call: Call, request: ListApprovals) -> ApprovalViews:
-    """Show what agents ask you for: to send to, end or kill a session that is not theirs; grant it, or refuse.
+    """Show, grant or refuse requests of agents: to send to, end or kill a session that is not theirs.
 
-    A request is for one call as it was asked, by that caller, on that session. Granted, the caller can carry it out once,
-    within ten minutes of asking. Without REQUEST those are listed that are open. Only the operator may.
+    A request is for one call: this caller, these arguments, this session. Once granted, the caller can make the call once,
+    within ten minutes of asking. Without REQUEST, approve lists the open requests, with the first rows of a cleanup plan;
+    with REQUEST it shows all rows. Operator only.
     """
-    await call.app.allowed(call.caller, Act.APPROVE)
+    await allowed(call, Act.APPROVE)
     if request.request is None:
         found = await call.app.approvals.open()
     else:
@@ -68,7 +69,7 @@ async def list_approvals(call: Call, request: ListApprovals) -> ApprovalViews:
 @operation(command=None, group="sessions", changes=True)
 async def decide_approval(call: Call, request: DecideApproval) -> ApprovalView:
     """Grant or refuse what an agent asks for. Can be changed until it is used or has expired. Only the operator may."""
-    await call.app.allowed(call.caller, Act.APPROVE)
+    await allowed(call, Act.APPROVE)
     grant = request.decision == "grant"
     decided = await call.app.approvals.decide(request.request, grant=grant, by=call.caller, repeated=call.repeated)
     # This result is kept under its key for a week, and what is to be typed must not be.
@@ -84,9 +85,10 @@ async def _view(call: Call, approval: Approval, *, whole: bool = True) -> Approv
         caller=approval.caller,
         asker=await _session(call, asking) if kind == "session" else None,
         operation=approval.operation,
-        arguments=None if over else approval.arguments if whole else _shortened(approval.arguments),
+        arguments=None if over else _arguments(approval, whole=whole),
         why=approval.why,
         target=await _session(call, approval.target) if approval.target is not None else None,
+        plan=approval.session if approval.target is None else None,
         asked_at=moment(approval.asked_at) or "",
         expires_at=moment(approval.expires_at) or "",
         decided_by=approval.decided_by,
@@ -95,16 +97,15 @@ async def _view(call: Call, approval: Approval, *, whole: bool = True) -> Approv
     )
 
 
-def _shortened(arguments: dict[str, Any] | None) -> dict[str, Any] | None:
-    """For a list: a plan has its first rows there, and how many more there are."""
-    rows = (arguments or {}).get("rows", [])
-    if arguments is None or len(rows) <= _SHOWN:
-        return arguments
-    return {**arguments, "rows": rows[:_SHOWN], "rows_left_out": len(rows) - _SHOWN}
+def _arguments(approval: Approval, *, whole: bool) -> dict[str, Any] | None:
+    """In a list a plan has its first rows; asked for alone, all of them."""
+    if whole or approval.arguments is None or approval.target is not None:
+        return approval.arguments
+    return shortened(approval.arguments)
 
 
 async def _session(call: Call, identifier: str) -> SessionView | None:
     try:
-        return await call.app.portrait.view(await call.app.find(identifier))
+        return await call.app.session_views.view(await call.app.registry.find(identifier))
     except MissingError:
         return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lamplighter.engine.memory.boot_report import not_read
 from lamplighter.errors import ForbiddenError
-from lamplighter.lifecycle.continuity.booting import not_read
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.permission import nameable
 
 
 class BootReport(Request):
@@ -41,10 +42,10 @@ async def boot_report(call: Call, request: BootReport) -> BootReportView:
     transcripts, unread = request.transcript_dir, list[str]()
     if transcripts is not None:
         try:
-            await call.app.nameable(call.caller, "a folder of transcripts to be read")
+            await nameable(call, "a folder of transcripts to be read")
         except ForbiddenError as error:
             transcripts, unread = None, not_read("Newest transcript", error)
-    made = await call.app.booting.report(
+    made = await call.app.boot_reporter.report(
         call.caller, request.identity_path, transcripts, request.project, request.folder
     )
     receipt = made.packed.receipt

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel
 
 from lamplighter.domain.approval import Wish
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.plan import Plan, Sighting
 from lamplighter.domain.session import Session
 from lamplighter.errors import ForbiddenError
+from lamplighter.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lamplighter.app import App
 
 

@@ -9,9 +9,10 @@ from pydantic import Field
 from lamplighter.domain.capture import Capture, told
 from lamplighter.domain.permission import Act, check_reading
 from lamplighter.operations.call import Call
-from lamplighter.operations.guests import Meant, own_session
-from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.external_agents import Meant, own_session
+from lamplighter.operations.operation import Request, Result, default_of, operation
+from lamplighter.operations.permission import nameable, readable
+from lamplighter.operations.views.common import moment
 
 _MOST = 200
 
@@ -47,13 +48,14 @@ async def capture_session(call: Call, request: CaptureSession) -> CaptureView:
     path = request.transcript_path
     if path is not None:
         check_reading(call.caller)
-        await call.app.nameable(call.caller, "a transcript to be read")
-    session = await own_session(call, request.session, request.folder)
+        await nameable(call, "a transcript to be read")
+    session = await own_session(call, request)
     return view_of(await call.app.captures.take(session, path, request.reason, call.caller, call.key))
 
 
 class ListCaptures(Request):
     session: str | None = Field(default=None, min_length=1, max_length=200, description="only of this session")
+    names_of: str = default_of(Meant, "names_of")
     limit: int = Field(default=_MOST, ge=1, le=_MOST, description="at most this many")
 
 
@@ -65,7 +67,8 @@ class CapturesFound(Result):
 @operation(command=None, group="memory")
 async def list_captures(call: Call, request: ListCaptures) -> CapturesFound:
     """List what was captured, the newest first, without what was said."""
-    session = await call.app.guests.known(call.caller, request.session) if request.session is not None else None
+    word, agents = request.session, call.app.external_agents
+    session = await agents.known(call.caller, word, request.names_of) if word is not None else None
     found, total = await call.app.captures.newest(session.id if session else None, request.limit)
     return CapturesFound(captures=[view_of(capture) for capture in found], total=total)
 
@@ -91,7 +94,7 @@ class CaptureText(Result):
 async def read_capture(call: Call, request: ReadCapture) -> CaptureText:
     """Show what a transcript said when it was captured."""
     found = await call.app.captures.find(request.id)
-    await call.app.readable(call, await call.app.fleet.by_id(found.session))
+    await readable(call, await call.app.registry.by_id(found.session))
     return CaptureText(capture=view_of(found), text=told(found, request.mode, moment))
 
 

@@ -12,42 +12,45 @@ from pydantic import Field
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.leak import Certainty, Leak
 from lamplighter.domain.permission import Act
-from lamplighter.domain.plan import DEFAULT_SELECTION, Orders, Plan, PlanState, Row
+from lamplighter.domain.plan import DEFAULT_SELECTION, Plan, PlanRequest, PlanState, Row
 from lamplighter.domain.selection import parse_selection
-from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.cleanup import Omission, check_rows
+from lamplighter.engine.service.cleanup import Omission, check_rows
+from lamplighter.errors import Code, Hint, InputError, Option, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
-from lamplighter.operations.views import CertificateView, moment
+from lamplighter.operations.permission import allowed, permitted_plan
+from lamplighter.operations.views.common import CertificateView, moment
 
 
 class CleanUpSessions(Request):
     selection: str = Field(
         default=DEFAULT_SELECTION,
-        description="which sessions: verdicts, kind:cron, project:X, cron:*; a comma means and, a plus means or",
+        description="sessions to plan for: idle, kind:cron, project:X, cron:*; a comma means and, a plus means or",
     )
     older_than: str | None = Field(default=None, description="only those quiet for at least this long: 30m, 8h, 2d")
-    force: bool = Field(default=False, description="also active ones: working, waiting or unknown")
+    force: bool = Field(default=False, description="also active sessions: working, waiting or unknown")
     leaks: bool = Field(
         default=False,
-        description="not sessions, but what others left behind: all that scan is certain of, or those whose ids are given",
+        description="leaks instead of sessions: all that scan calls certain, or those whose ids are given",
     )
-    grace: str | None = Field(default=None, description=f"how long after TERM before KILL; {AS_SET}")
-    reason: str = Field(default="", max_length=2000, description="why; kept with each session")
+    grace: str | None = Field(default=None, description=f"time between TERM and KILL ({AS_SET})")
+    reason: str = Field(default="", max_length=2000, description="reason, stored with each session")
     apply: str | None = Field(
-        default=None, max_length=100, description="end what this plan says, after a look at each row once more"
+        default=None, max_length=100, description="carry out this plan; each row is checked again first"
     )
     others: bool = Field(
         default=False,
-        description="what is not yours instead; its apply needs an approval",
+        description="sessions of others instead; apply needs an approval",
     )
     approval: str | None = Field(
-        default=None, max_length=100, description="with apply: the approval of this plan, after APPROVAL_NEEDED"
+        default=None,
+        max_length=100,
+        description="with --apply: request id from APPROVAL_NEEDED, once the operator has granted it",
     )
     without: list[str] = Field(
         default_factory=list,
         max_length=10_000,
-        description="with apply: ids of rows that are left alone; can be given more than once",
+        description="with --apply: row id to leave alone; repeatable",
     )
     known_as: dict[str, str] | None = Field(
         default=None,
@@ -107,7 +110,7 @@ class CleanUp(Result):
     sums: Sums
 
 
-class Step(Result):
+class CleanupStep(Result):
     """One row that is done, while a plan is applied."""
 
     plan: str
@@ -118,30 +121,32 @@ class Step(Result):
 
 @operation(command="cleanup", group="sessions", positional=("selection",), changes=True, act=Act.END)
 async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
-    """Plan a cleanup: which sessions could go, why, and what that frees. Ends nothing until its plan is applied.
+    """Plan a cleanup: which sessions could end, why, and what that frees. Nothing ends until you apply the plan.
 
-    By default what is orphaned, has finished, or has left processes behind. Never in a plan: protected, main and system
-    sessions, the caller's own and those above it, sessions with people attached, what the caller may not end, and without
-    force active ones. With apply, each row is looked at once more and skipped when it has changed; the others are ended
-    politely, side by side, one certificate each. A plan holds for ten minutes, for its caller alone, and is applied once.
-    With others it is about sessions that are not the caller's: one approval by the operator covers exactly that plan's rows.
-    With leaks it is about processes that no session has and whose agent is gone, and only the operator may.
+    By default the plan has sessions that are orphaned, finished, or have left processes behind. Never in a plan: protected,
+    main and system sessions, the caller's own session and those above it, sessions with people attached, sessions that the
+    caller may not end, and, without --force, active ones. --apply checks each row again and skips it if it has changed; the
+    others are ended politely, in parallel, with one certificate each. A plan is valid for ten minutes, for its caller only,
+    and is applied once. --others plans for sessions that are not the caller's; one approval by the operator covers exactly
+    the rows of that plan. --leaks plans for processes outside any session whose agent is gone; operator only.
     """
     grace = None if request.grace is None else parse_duration(request.grace, "grace")
     if request.leaks:
-        await call.app.allowed(call.caller, Act.END)
+        await allowed(call, Act.END)
     if request.apply is not None:
         return await _apply(call, request, request.apply, grace)
     if request.without:
         raise InputError(
             Code.BAD_INPUT,
             "without leaves rows of a plan alone, and there is no plan yet",
-            "make one with lamp cleanup, then name its rows: lamp cleanup --apply PLAN --without ID",
+            Hint(
+                "make one with ", Use("cleanup"), ", then name its rows: ", Use("cleanup", apply="PLAN", without="ID")
+            ),
         )
     if request.leaks:
         return await _plan_leaks(call, request, grace)
     selection = parse_selection(request.selection.strip() or DEFAULT_SELECTION)
-    orders = Orders(
+    orders = PlanRequest(
         caller=call.caller,
         selection=str(selection),
         older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
@@ -157,7 +162,7 @@ async def cleanup_sessions(call: Call, request: CleanUpSessions) -> CleanUp:
     return _view(plan, plan.rows, applied=False, left_out=left_out)
 
 
-async def _standing(call: Call, orders: Orders) -> tuple[list[Plan], list[Plan]]:
+async def _standing(call: Call, orders: PlanRequest) -> tuple[list[Plan], list[Plan]]:
     """The caller's plans of this very question that the operator has granted, and those that wait for the word."""
     found: dict[str, list[Plan]] = {"granted": [], "asked": []}
     for approval in await call.app.approvals.open():
@@ -174,10 +179,10 @@ async def _plan_leaks(call: Call, request: CleanUpSessions, grace: float | None)
         raise InputError(
             Code.BAD_INPUT,
             "force says nothing about leaks: they are certain or likely",
-            "name a likely one by its id to end it: lamp cleanup --leaks ID",
+            Hint("name a likely one by its id to end it: ", Use("cleanup", leaks="ID")),
         )
     chosen = "" if request.selection == DEFAULT_SELECTION else request.selection
-    orders = Orders(
+    orders = PlanRequest(
         caller=call.caller,
         selection=chosen.strip() or "certain",
         older_than=None if request.older_than is None else parse_duration(request.older_than, "older_than"),
@@ -207,31 +212,31 @@ async def _apply(call: Call, request: CleanUpSessions, plan: str, grace: float |
         raise InputError(
             Code.BAD_INPUT,
             "apply goes with a plan as it is: selection, older-than and force belong to making one",
-            f"apply it with lamp cleanup --apply {plan[:40]}, or make another without --apply",
+            Hint("apply it with ", Use("cleanup", apply=plan[:40]), ", or make another without ", Option("apply")),
         )
     found = await call.app.cleanup.find(plan, call.caller)
     if found.state is PlanState.MADE:
         call.app.cleanup.check_age(found)
         check_rows(found, request.without)
-        await call.app.permitted_plan(call, found)
+        await permitted_plan(call, found)
     run = await call.app.cleanup.apply(plan, call.caller, call.key, grace, request.reason, tuple(request.without))
     done = 0
     async for row in run.follow():
         done += 1
-        await _tell(call, Step(plan=run.plan.id, done=done, total=len(run.rows), row=_row(row)))
+        await _tell(call, CleanupStep(plan=run.plan.id, done=done, total=len(run.rows), row=_row(row)))
     return _view(run.plan, list(run.rows.values()), applied=True)
 
 
-async def _tell(call: Call, step: Step) -> None:
+async def _tell(call: Call, step: CleanupStep) -> None:
     """As progress, to whoever still listens: a client that is gone, or went while it was told, must stop nothing."""
     if call.gone.is_set():
         return
     telling = asyncio.ensure_future(call.emit(step))
-    leaving = asyncio.ensure_future(call.gone.wait())
+    agent_exit = asyncio.ensure_future(call.gone.wait())
     try:
-        await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((telling, agent_exit), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        leaving.cancel()
+        agent_exit.cancel()
         telling.cancel()
         with suppress(OSError, ValueError, asyncio.CancelledError):
             await telling

@@ -7,43 +7,43 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.domain.ending import StopSteps
 from lamplighter.domain.permission import Act
-from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
+from lamplighter.domain.text.redaction import redact
+from lamplighter.engine.memory.handoff_writer import Prepared
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import AS_SET, Request, Result, operation
-from lamplighter.operations.views import CertificateView, HandoffView, SessionView, without_output
+from lamplighter.operations.permission import permitted, reads
+from lamplighter.operations.views.common import CertificateView, HandoffView, SessionView, without_output
 
 
 class EndSession(HandoffFields):
     session: str | None = Field(
-        default=None, description="id, unique beginning of an id, or name; by default the one that asks"
+        default=None, description="id, unique prefix of an id, or name (default: the caller's session)"
     )
-    reason: str = Field(default="", max_length=2000, description="why; kept with the session")
-    grace: str | None = Field(default=None, description=f"how long after TERM before KILL; {AS_SET}")
+    reason: str = Field(default="", max_length=2000, description="reason, stored with the session")
+    grace: str | None = Field(default=None, description=f"time between TERM and KILL ({AS_SET})")
     approval: str | None = Field(
         default=None,
         max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+        description="request id from APPROVAL_NEEDED, once the operator has granted it",
     )
 
 
 class KillSession(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique prefix of an id, or name")
     force: bool = Field(
-        default=False, description="also when it is active: working, waiting, unknown, or with people attached"
+        default=False, description="also an active session: working, waiting, unknown, or with people attached"
     )
-    grace: str | None = Field(
-        default=None, description=f"how long after TERM before KILL, 0 for KILL at once; {AS_SET}"
-    )
-    reason: str = Field(default="", max_length=2000, description="why; kept with the session")
+    grace: str | None = Field(default=None, description=f"time between TERM and KILL, 0 for KILL at once ({AS_SET})")
+    reason: str = Field(default="", max_length=2000, description="reason, stored with the session")
     approval: str | None = Field(
         default=None,
         max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+        description="request id from APPROVAL_NEEDED, once the operator has granted it",
     )
 
 
@@ -60,8 +60,8 @@ class Ended(Result):
 
 
 async def _told(call: Call, session: Session, told: dict[str, Any], given: Prepared | None = None) -> Ended:
-    found = await call.app.handing.left_by(session.id, given)
-    summary = told["summary"] if call.app.reads(call.caller, session) else without_output(told["summary"])
+    found = await call.app.handoff_writer.left_by(session.id, given)
+    summary = told["summary"] if reads(call.app, call.caller, session) else without_output(told["summary"])
     return Ended.model_validate({**told, "summary": summary, "handoff": HandoffView.of(found) if found else None})
 
 
@@ -72,11 +72,11 @@ async def _kept(reason: str) -> str:
 
 @operation(command="end", group="sessions", positional=("session",), changes=True, act=Act.END)
 async def end_session(call: Call, request: EndSession) -> Ended:
-    """End a session politely: ask it in its own way, then TERM, then KILL, until nothing of it is left.
+    """End a session politely: ask the program to quit, then send TERM, then KILL, until no process of it is left.
 
-    What it hands over (a checkpoint, decisions, open loops and more) is stored before anything is signalled; without any, one
-    is inferred from what can be seen. Returns the death certificate and a summary. The log stays. Asking again for the same
-    session changes nothing and returns the same ending. To skip the asking: kill. To hand off and go on: handoff --save.
+    Its hand-off (checkpoint, decisions, open loops and more) is stored before any signal is sent. Without one, a hand-off is
+    inferred from what can be seen. Returns the death certificate and a summary. The log is kept. Ending the same session
+    again changes nothing and returns the same result. To skip the asking: kill. To hand off without ending: handoff --save.
     """
     grace = call.app.settings.grace_for(request.grace)
     word = call.caller.session if request.session is None else request.session
@@ -84,41 +84,47 @@ async def end_session(call: Call, request: EndSession) -> Ended:
         raise InputError(
             Code.BAD_INPUT, "the caller is in no session, so there is none of its own to end", "name the one to end"
         )
-    session = await call.app.permitted(call, Act.END, word)
+    session = await permitted(call, Act.END, word)
     handoff = await prepared(call, request, session, request.reason, ending=True)
     reason = await _kept(request.reason)
-    told = await call.app.undertaker.end(
-        session, call.caller, reason, grace=grace, ask=True, key=call.key, turn=call.gone, handoff=handoff
+    told = await call.app.ender.end(
+        session,
+        call.caller,
+        reason,
+        StopSteps(ask=True, grace=grace),
+        key=call.key,
+        turn=call.gone,
+        handoff=handoff,
     )
     return await _told(call, session, told, handoff)
 
 
 @operation(command="kill", group="sessions", positional=("session",), changes=True, act=Act.KILL)
 async def kill_session(call: Call, request: KillSession) -> Ended:
-    """Stop a session now: TERM to its whole tree, a grace period, then freeze and KILL until nothing of it is left.
+    """Kill a session now: TERM to its whole process tree, a grace period, then freeze and KILL until nothing is left.
 
-    An active session is refused without force. Returns the death certificate. The log stays. To let it finish in its own
-    way first: end.
+    Without --force, kill refuses an active session. Returns the death certificate. The log is kept. To ask the program to
+    quit first: end.
     """
     grace = call.app.settings.grace_for(request.grace)
-    session = await call.app.permitted(call, Act.KILL, request.session)
+    session = await permitted(call, Act.KILL, request.session)
     if not request.force:
-        await call.app.judgement.refuse_active(session)
+        await call.app.assessor.refuse_active(session)
     reason = await _kept(request.reason)
-    told = await call.app.undertaker.end(
-        session, call.caller, reason, grace=grace, ask=False, key=call.key, turn=call.gone
+    told = await call.app.ender.end(
+        session, call.caller, reason, StopSteps(ask=False, grace=grace), key=call.key, turn=call.gone
     )
     return await _told(call, session, told)
 
 
 class ProtectSession(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
-    off: bool = Field(default=False, description="take the protection away")
+    session: str = Field(description="id, unique prefix of an id, or name")
+    off: bool = Field(default=False, description="remove the protection")
 
 
 @operation(command="protect", group="sessions", positional=("session",), changes=True, act=Act.PROTECT)
 async def protect_session(call: Call, request: ProtectSession) -> SessionView:
-    """Protect a session: no cleanup and no agent may end it, only the operator by name. With off: no longer."""
-    session = await call.app.permitted(call, Act.UNPROTECT if request.off else Act.PROTECT, request.session)
-    await call.app.undertaker.protect(session, not request.off, call.caller)
-    return await call.app.portrait.view(await call.app.find(session.id))
+    """Protect a session: no cleanup and no agent can end it, only the operator by name. --off removes the protection."""
+    session = await permitted(call, Act.UNPROTECT if request.off else Act.PROTECT, request.session)
+    await call.app.ender.protect(session, not request.off, call.caller)
+    return await call.app.session_views.view(await call.app.registry.find(session.id))

@@ -11,20 +11,22 @@ import json
 import os
 import sqlite3
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lamplighter.domain.call_key import made_at
 from lamplighter.domain.permission import Act
-from lamplighter.errors import Code, ConflictError, InputError, LampError, UnavailableError
+from lamplighter.errors import Code, ConflictError, Hint, InputError, LampError, UnavailableError, Use
 from lamplighter.holder import proc
+from lamplighter.lazy_dataclass import dataclass
 from lamplighter.operations import find_operation, names
 from lamplighter.operations.call import Call
-from lamplighter.operations.operation import Operation, Request
+from lamplighter.operations.permission import admitted
 from lamplighter.store import calls
 from lamplighter.store.calls import KeptCall
 
 if TYPE_CHECKING:
     from lamplighter.app import App
+    from lamplighter.operations.operation import Operation, Request, Result
 
 _KEY_LENGTH = 200
 _RETRY_SECONDS = 60.0
@@ -34,16 +36,36 @@ _HARMLESS_TWICE = frozenset({Act.END, Act.KILL, Act.DOWN})
 _CIRCUMSTANCES = (
     "environment",
     "known_as",
+    "names_of",
 )  # where a question comes from, not what it asks: it may differ when repeated
+
+R = TypeVar("R", bound="Result")
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What came of a call: the operation's result, or what was kept of it, as JSON that an older version may have written."""
+
+    value: Result | str
+
+    def as_a(self, kind: type[R]) -> R:
+        """The result as it is, or read from what was kept."""
+        return self.value if isinstance(self.value, kind) else kind.model_validate_json(self.json())
+
+    def json(self) -> str:
+        return self.value if isinstance(self.value, str) else self.value.model_dump_json()
+
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.value) if isinstance(self.value, str) else self.value.model_dump(mode="json")
 
 
 class Execution:
     def __init__(self, app: App) -> None:
         self.app = app
-        self._running: dict[str, asyncio.Task[str]] = {}
+        self._running: dict[str, asyncio.Task[CallResult]] = {}
 
-    async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> str:
-        """The result as JSON. What changes something goes on when whoever asked is gone."""
+    async def execute(self, name: str, arguments: dict[str, Any], call: Call) -> CallResult:
+        """The result. What changes something goes on when whoever asked is gone."""
         operation = find_operation(name)
         if operation is None:
             raise InputError(
@@ -51,7 +73,7 @@ class Execution:
                 f"there is no operation {name[:60]!a}",
                 f"there are {', '.join(names())}",
             )
-        await self.app.admitted(call.caller, operation.act)
+        await admitted(self.app, call.caller, operation.act)
         request = operation.parse(arguments)
         _describe(call, operation, request)
         if not operation.changes:
@@ -71,17 +93,17 @@ class Execution:
         await self._claim(operation, arguments, call)  # the same question by the same caller, or KEY_REUSED
         return await asyncio.shield(running)
 
-    async def _look(self, operation: Operation, request: Request, call: Call) -> str:
+    async def _look(self, operation: Operation, request: Request, call: Call) -> CallResult:
         try:
-            return (await operation.run(call, request)).model_dump_json()
+            return CallResult(await operation.run(call, request))
         except LampError as error:
             await self._give_back(call, error)
             raise
 
-    async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> str:
+    async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> CallResult:
         kept = await self._claim(operation, arguments, call)
         if kept is not None and kept.state == "done":
-            return kept.result or "{}"
+            return CallResult(kept.result or "{}")
         # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
         call.repeated = kept is not None
         try:
@@ -92,7 +114,7 @@ class Execution:
             raise
         kept_result = result.to_keep().model_dump_json()
         await self.app.store.write(lambda db: calls.finish(db, call.key, kept_result), must=True)
-        return result.model_dump_json()
+        return CallResult(result)
 
     async def _give_back(self, call: Call, error: LampError) -> None:
         """What was found out before anything was done leaves the operator's word standing."""
@@ -127,7 +149,7 @@ class Execution:
         loss; to end something twice harms nobody.
         """
         epoch = self.app.custody.epoch
-        if not epoch.number or epoch.boot != self.app.fleet.boot:
+        if not epoch.number or epoch.boot != self.app.registry.boot:
             return False
         since = time.clock_gettime(time.CLOCK_BOOTTIME) - epoch.boottime
         made = made_at(call.key)
@@ -161,7 +183,14 @@ def _unknown(operation: Operation) -> UnavailableError:
     return UnavailableError(
         Code.OUTCOME_UNKNOWN,
         f"this {operation.name} was first asked for before the store was lost, and whether it was carried out is not known",
-        "look what is there, and ask anew if it is still wanted: lamp ls, lamp events, lamp doctor",
+        Hint(
+            "look what is there, and ask anew if it is still wanted: ",
+            Use("ls"),
+            ", ",
+            Use("events"),
+            ", ",
+            Use("doctor"),
+        ),
     )
 
 

@@ -6,16 +6,17 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.handoff import Draft, Policy
+from lamplighter.domain.memory.handoff import Draft, Policy
+from lamplighter.domain.memory.record import LONGEST, Source
 from lamplighter.domain.permission import Act, Rank, check_reading
-from lamplighter.domain.record import LONGEST, Source
-from lamplighter.domain.redaction import redact_document
 from lamplighter.domain.session import Session
+from lamplighter.domain.text.redaction import redact_document
+from lamplighter.engine.memory.handoff_writer import Prepared
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.continuity.handing import Prepared
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, operation
-from lamplighter.operations.views import HandoffView
+from lamplighter.operations.permission import admitted, nameable, permitted
+from lamplighter.operations.views.common import HandoffView
 
 _MOST = 100
 
@@ -26,45 +27,45 @@ class HandoffFields(Request):
     checkpoint: str | None = Field(
         default=None,
         max_length=LONGEST,
-        description="where the work stands: the single most important thing for whoever goes on",
+        description="where the work stands: the most important thing for the next session",
     )
     decisions: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="what was decided, and why; once for each"
+        default_factory=list, max_length=_MOST, description="decision, and the reason for it; repeatable"
     )
     open_loops: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="a question or task that is not done; once for each"
+        default_factory=list, max_length=_MOST, description="question or task that is not done; repeatable"
     )
     preferences: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="what was learned of how the user likes things"
+        default_factory=list, max_length=_MOST, description="preference of the user; repeatable"
     )
     constraints: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="a boundary that must not be crossed"
+        default_factory=list, max_length=_MOST, description="boundary that must not be crossed; repeatable"
     )
     warnings: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="what the next session should be careful about"
+        default_factory=list, max_length=_MOST, description="what the next session should watch out for; repeatable"
     )
     relational_delta: str | None = Field(
         default=None, max_length=LONGEST, description="what changed in working together: trust, tension, tone"
     )
     next_session_focus: str | None = Field(
-        default=None, max_length=LONGEST, description="where to resume, as against where it stopped"
+        default=None, max_length=LONGEST, description="where the next session should resume"
     )
     resolved_loops: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="the id of an open loop that is done"
+        default_factory=list, max_length=_MOST, description="id of an open loop that is done; repeatable"
     )
     dropped_loops: list[str] = Field(
-        default_factory=list, max_length=_MOST, description="the id of an open loop that nobody will pursue"
+        default_factory=list, max_length=_MOST, description="id of an open loop that nobody will pursue; repeatable"
     )
     project: str | None = Field(
-        default=None, max_length=1000, description="which project it is about; by default the session's own"
+        default=None, max_length=1000, description="project of the hand-off (default: the session's)"
     )
     transcript_path: str | None = Field(
-        default=None, max_length=4096, description="where the agent keeps the conversation itself"
+        default=None, max_length=4096, description="file in which the agent keeps the conversation"
     )
-    epitaph: str | None = Field(default=None, max_length=1200, description="a last word, kept with the session")
+    epitaph: str | None = Field(default=None, max_length=1200, description="last words, stored with the session")
     succession_policy: Policy | None = Field(
         default=None,
-        description="whether somebody may go on from here: closed_without_successor, successor_allowed, successor_required",
+        description="whether a successor is forbidden, allowed (the default) or required",
     )
 
     def to_show(self) -> dict[str, Any]:
@@ -109,9 +110,9 @@ def _all_worded(texts: list[str]) -> tuple[str, ...]:
 
 class HandOff(HandoffFields):
     session: str | None = Field(
-        default=None, description="whose: id, unique beginning of an id, or name; by default the one that asks"
+        default=None, description="whose hand-off: id, unique prefix of an id, or name (default: the caller's session)"
     )
-    reason: str = Field(default="", max_length=2000, description="why now")
+    reason: str = Field(default="", max_length=2000, description="reason")
 
 
 async def prepared(
@@ -123,10 +124,10 @@ async def prepared(
     if not draft:
         return None
     if draft.items() or draft.resolved_loops or draft.dropped_loops:
-        await call.app.admitted(call.caller, Act.HAND_OFF)  # to end is another scope of a token than to keep records
+        await admitted(call.app, call.caller, Act.HAND_OFF)  # to end is another scope of a token than to keep records
     if draft.transcript_path is not None:
         check_reading(call.caller)
-        await call.app.nameable(call.caller, "a transcript to be read")
+        await nameable(call, "a transcript to be read")
     if source is None and ending:
         source = Source.END_SESSION
     elif source is None:
@@ -134,7 +135,7 @@ async def prepared(
     project = await call.app.projects.of_session(session)
     if draft.project:
         project = await call.app.projects.resolve(draft.project, session.cwd, new=True)
-    return await call.app.handing.prepare(draft, session, project, call.caller, source, ending=ending)
+    return await call.app.handoff_writer.prepare(draft, session, project, call.caller, source, ending=ending)
 
 
 @operation(command=None, group="memory", positional=("session",), changes=True, act=Act.HAND_OFF)
@@ -150,7 +151,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
         raise InputError(
             Code.BAD_INPUT, "whose hand-off this is was not said, and the caller is in no session", "name the session"
         )
-    session = await call.app.permitted(call, Act.HAND_OFF, word)
+    session = await permitted(call, Act.HAND_OFF, word)
     found = await prepared(call, request, session, request.reason, ending=False)
     if found is None:
         raise InputError(
@@ -158,7 +159,7 @@ async def hand_off(call: Call, request: HandOff) -> HandoffView:
             "there is nothing to hand off",
             "give at least a checkpoint: where the work stands, in a sentence or two",
         )
-    stored = await call.app.handing.store(found)
-    if session.logical:
-        await call.app.logical.speak(session, call.caller, "renewed")
+    stored = await call.app.handoff_writer.store(found)
+    if session.lease is not None:
+        await call.app.logical_sessions.speak(session, call.caller, "renewed")
     return HandoffView.of(stored)

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from lamplighter.agents.transcript import READERS
+from lamplighter.agents.formats.transcript import format_of
 from lamplighter.domain.session import Session
-from lamplighter.lifecycle.dialogue.transcripts import form_of
-from lamplighter.lifecycle.talk.history import Record, spoken
+from lamplighter.engine.agents_io.session_history import HistoryPage, spoken
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.permission import readable
+from lamplighter.operations.views.common import moment
 
 _ROOM = 16 << 20
 
@@ -49,16 +49,16 @@ class History(Result):
     kept: bool = Field(description="whether there is a log of it (still)")
 
 
-async def _spoken(call: Call, request: ReadHistory, session: Session) -> Record | None:
+async def _spoken(call: Call, request: ReadHistory, session: Session) -> HistoryPage | None:
     """None where there is no transcript."""
-    if form_of(session) not in READERS:
+    if format_of(session.transcript_form) is None:
         return None
-    chapters = await call.app.recounting.chapters(session)
+    chapters = await call.app.transcript_reader.chapters(session)
     if not any(chapter.path for chapter in chapters):
         return None
     wanted = request.limit + request.offset + 1
     # Tools are messages of a transcript too: where they are not wanted, more are read.
-    said, _, _ = await call.app.recounting.tail(session, chapters, wanted * (1 if request.errors else 5), _ROOM)
+    said, _, _ = await call.app.transcript_reader.tail(session, chapters, wanted * (1 if request.errors else 5), _ROOM)
     messages = [message for _, message in said]
     return spoken(session, messages, request.limit, request.offset, request.max_bytes, tools=request.errors)
 
@@ -66,7 +66,7 @@ async def _spoken(call: Call, request: ReadHistory, session: Session) -> Record 
 @operation(command=None, group="sessions")
 async def read_history(call: Call, request: ReadHistory) -> History:
     """What was typed and printed, as messages. The text that was typed is never kept: only how much, and by whom."""
-    session = await call.app.readable(call, await call.app.find(request.session))
+    session = await readable(call, await call.app.registry.find(request.session))
     found = await _spoken(call, request, session) if request.spoken else None
     found = found or await call.app.history.read(
         session, request.limit, request.offset, request.max_bytes, errors=request.errors, tail=request.tail

@@ -7,12 +7,14 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from lamplighter.agents import hooks as known
+from lamplighter.agents import agent_named, names_with
+from lamplighter.agents.formats.hooks import COMPACT, START
 from lamplighter.domain.permission import Act
+from lamplighter.engine.service.agent_hooks import Hook
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.dialogue.hearing import Hook
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
+from lamplighter.operations.permission import allowed
 
 _LONGEST = 4 << 20
 
@@ -37,13 +39,13 @@ async def agent_event(call: Call, request: AgentEvent) -> Heard:
     hook = _hook(call, request)
     if hook is None:
         return Heard()
-    if request.event == known.START:
-        text = await call.app.hearing.start(hook)
+    if request.event == START:
+        text = await call.app.agent_hooks.start(hook)
         return Heard(output=hook.hooks.answer(text) if text else "", session=hook.session)
-    if request.event == known.COMPACT:
-        await call.app.hearing.compact(hook, call.key)
+    if request.event == COMPACT:
+        await call.app.agent_hooks.compact(hook, call.key)
     else:
-        await call.app.hearing.end(hook, call.key)
+        await call.app.agent_hooks.end(hook, call.key)
     return Heard(session=hook.session)
 
 
@@ -53,7 +55,7 @@ async def agent_turn(call: Call, request: HookWord) -> Heard:
     hook = _hook(call, request)
     if hook is None:
         return Heard()
-    call.app.hearing.turn_over(hook)
+    call.app.agent_hooks.turn_over(hook)
     return Heard(session=hook.session)
 
 
@@ -64,16 +66,18 @@ class Allowed(Result):
 @operation(command=None, group="machine")
 async def may_install(call: Call, _: Nothing) -> Allowed:
     """Whether the caller may change how agents are set up. For the command that does it, and works without a daemon too."""
-    await call.app.allowed(call.caller, Act.INSTALL)
+    await allowed(call, Act.INSTALL)
     return Allowed()
 
 
 def _hook(call: Call, request: HookWord) -> Hook | None:
     """None for an agent that is in no session."""
-    hooks = known.hooks_of(request.agent)
+    hooks = agent_named(request.agent).hooks
     if hooks is None:
         raise InputError(
-            Code.BAD_INPUT, f"no hooks of {request.agent!a} are known", f"there are those of {', '.join(known.HOOKS)}"
+            Code.BAD_INPUT,
+            f"no hooks of {request.agent!a} are known",
+            f"there are those of {', '.join(names_with('hooks'))}",
         )
     told = hooks.read(_document(request.said))
     if call.caller.session is None:

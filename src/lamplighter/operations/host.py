@@ -9,7 +9,8 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
-from lamplighter.operations.views import HandMadeView, SessionView
+from lamplighter.operations.permission import allowed
+from lamplighter.operations.views.common import HandMadeView, SessionView
 from lamplighter.store import handoffs
 
 
@@ -31,7 +32,7 @@ class Status(Result):
 
 @operation(command="status", group="machine")
 async def get_status(call: Call, _: Nothing) -> Status:
-    """Show the daemon: its process, version, where state lives, what a kill proves here, and who you are to it."""
+    """Show the daemon: its process, version, state folder, the guarantee of a kill, and who you are to it."""
     found = await call.app.host.status(call.caller)
     return Status.model_validate({**found, "approvals": await call.app.approvals.waiting()})
 
@@ -50,12 +51,12 @@ class Checkup(Result):
 
 @operation(command="doctor", group="machine")
 async def check_host(call: Call, _: Nothing) -> Checkup:
-    """Check what this machine offers, what guarantee a kill has here, what is broken and how to mend it."""
+    """Check this machine: what it offers, the guarantee of a kill, what is broken and how to fix it."""
     return Checkup.model_validate(await call.app.host.checkup())
 
 
 class PruneLogs(Request):
-    apply: bool = Field(default=False, description="do it; without, only show what would go")
+    apply: bool = Field(default=False, description="delete them; without it, only list")
 
 
 class Pruned(Result):
@@ -68,18 +69,18 @@ class Pruned(Result):
 
 @operation(command="prune", group="machine", changes=True, act=Act.PRUNE)
 async def prune_logs(call: Call, request: PruneLogs) -> Pruned:
-    """Show which logs of ended sessions are past what is kept (settings keep_days and keep_bytes); with apply, delete them.
+    """List logs of ended sessions that exceed the settings keep_days and keep_bytes. With --apply, delete them.
 
-    The sessions stay in the store, with their endings. The daemon does the same by itself once a day.
+    The sessions and their endings stay in the store. The daemon prunes by itself once a day.
     """
     if request.apply:
-        await call.app.allowed(call.caller, Act.PRUNE)
+        await allowed(call, Act.PRUNE)
     return Pruned.model_validate(await call.app.archive.prune(apply=request.apply, by=call.caller))
 
 
 class Down(Request):
     all: bool = Field(default=False, description="end every session first")
-    grace: str | None = Field(default=None, description=f"with all: how long after TERM before KILL; {AS_SET}")
+    grace: str | None = Field(default=None, description=f"with --all: time between TERM and KILL ({AS_SET})")
 
 
 class WentDown(Result):
@@ -89,8 +90,8 @@ class WentDown(Result):
 
 @operation(command="down", group="machine", changes=True, act=Act.DOWN)
 async def stop_daemon(call: Call, request: Down) -> WentDown:
-    """Stop the daemon. Sessions go on, and the next command starts it again. With all, every session is ended first."""
-    await call.app.allowed(call.caller, Act.DOWN_ALL if request.all else Act.DOWN)
+    """Stop the daemon. Sessions go on, and the next command starts it again. With --all, every session is ended first."""
+    await allowed(call, Act.DOWN_ALL if request.all else Act.DOWN)
     grace = call.app.settings.grace_for(request.grace)
     went = WentDown.model_validate(await call.app.host.down(call.caller, everything=request.all, grace=grace))
     call.afterwards(call.app.host.going.set)
@@ -107,7 +108,7 @@ class Overview(Result):
 @operation(command=None, group="sessions")
 async def get_overview(call: Call, _: Nothing) -> Overview:
     """What runs, what waits for you, what to do next."""
-    listed = await call.app.portrait.list(ended=False, limit=10_000)
+    listed = await call.app.session_views.list(ended=False, limit=10_000)
     waiting = await call.app.store.get(handoffs.waiting)
     return Overview.model_construct(
         sessions=listed.sessions,

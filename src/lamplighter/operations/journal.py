@@ -9,9 +9,9 @@ from contextlib import suppress
 from lamplighter.domain.event import Event
 from lamplighter.domain.session import Session
 from lamplighter.domain.verdict import Verdict
-from lamplighter.lifecycle.fleet import Fleet
-from lamplighter.lifecycle.sight.judgement import Assessment, Judgement
-from lamplighter.operations.views import EventView, moment
+from lamplighter.engine.core.registry import SessionRegistry
+from lamplighter.engine.observe.assessor import Assessment, Assessor
+from lamplighter.operations.views.common import EventView, moment
 from lamplighter.store import events
 
 _LOOK_SECONDS = 1.0
@@ -20,13 +20,13 @@ _WITHOUT_NEWS = {(Verdict.UNKNOWN, Verdict.WORKING), (Verdict.WORKING, Verdict.U
 
 
 class Journal:
-    def __init__(self, fleet: Fleet, judgement: Judgement) -> None:
-        self.fleet = fleet
-        self.judgement = judgement
+    def __init__(self, registry: SessionRegistry, assessor: Assessor) -> None:
+        self.registry = registry
+        self.assessor = assessor
 
     async def events(self, session: Session | None, since: int, limit: int) -> list[EventView]:
         identifier = session.id if session else None
-        found = await self.fleet.store.read(lambda db: events.newest(db, identifier, since, limit))
+        found = await self.registry.store.read(lambda db: events.newest(db, identifier, since, limit))
         return [self._view(event) for event in found]
 
     async def follow(self, session: Session | None, since: int) -> AsyncIterator[EventView]:
@@ -34,7 +34,7 @@ class Journal:
         on."""
         verdicts: dict[str, Verdict] = {}
         while True:
-            news = self.fleet.news
+            news = self.registry.news
             found = await self.events(session, since, 1_000_000)
             for event in found:
                 since = event.n or since
@@ -49,9 +49,11 @@ class Journal:
     async def _changes(self, session: Session | None, verdicts: dict[str, Verdict]) -> list[EventView]:
         """Whose verdict is not what it was at the look before; `verdicts` is brought up to date."""
         living = [
-            lamp.session for lamp in self.fleet.lamps.values() if session is None or lamp.session.id == session.id
+            live.session
+            for live in self.registry.live_sessions.values()
+            if session is None or live.session.id == session.id
         ]
-        found = {one.session.id: one for one in await self.judgement.assess(living) if one.verdict is not Verdict.ENDED}
+        found = {one.session.id: one for one in await self.assessor.assess(living) if one.verdict is not Verdict.ENDED}
         changed = [
             self._change(before, found[name])
             for name, before in verdicts.items()
@@ -65,7 +67,7 @@ class Journal:
     def _change(self, before: Verdict, found: Assessment) -> EventView:
         return EventView(
             n=None,
-            at=moment(self.fleet.clock.now()) or "",
+            at=moment(self.registry.clock.now()) or "",
             session=found.session.id,
             name=found.session.name,
             by="lamplighter",

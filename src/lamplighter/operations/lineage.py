@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.domain.handoff import Handoff
+from lamplighter.domain.memory.handoff import Handoff
+from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.session import Session
-from lamplighter.domain.succession import policy_of
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.views.common import moment
 from lamplighter.store import handoffs, sessions
 
 
 class GetLineage(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique prefix of an id, or name")
 
 
 class Generation(Result):
@@ -44,8 +44,8 @@ class Lineage(Result):
 
 @operation(command="lineage", group="memory", positional=("session",))
 async def get_lineage(call: Call, request: GetLineage) -> Lineage:
-    """Draw the line that a session is in: who it went on from, and who went on from it."""
-    asked = await call.app.find(request.session)
+    """Draw the lineage of a session: its predecessors and successors."""
+    asked = await call.app.registry.find(request.session)
     first = asked
     seen = {asked.id}
     while first.predecessor is not None and first.predecessor not in seen and len(seen) < _MOST // 2:
@@ -58,7 +58,7 @@ async def get_lineage(call: Call, request: GetLineage) -> Lineage:
     todo = [(first, 0)]
     while todo and len(found) < _MOST:
         session, depth = todo.pop()
-        found.append(await _generation(call, await call.app.fleet.now(session), depth, asked.id))
+        found.append(await _generation(call, await call.app.registry.now(session), depth, asked.id))
         after = await call.app.store.get(lambda db, wanted=session.id: sessions.successors(db, wanted))
         todo += [(one, depth + 1) for one in reversed(after) if one.id != first.id]
     beyond = first.predecessor is not None and first.predecessor not in seen
@@ -90,8 +90,8 @@ async def _generation(call: Call, session: Session, depth: int, asked: str) -> G
 
 
 class ListHandoffs(Request):
-    project: str | None = Field(default=None, max_length=1000, description="of this project alone")
-    waiting: bool = Field(default=False, description="those alone that require a successor and have none")
+    project: str | None = Field(default=None, max_length=1000, description="only this project")
+    waiting: bool = Field(default=False, description="only hand-offs that require a successor and have none")
     limit: int = Field(default=20, ge=1, le=1000, description="at most this many")
 
 
@@ -114,7 +114,7 @@ class Handoffs(Result):
 
 @operation(command="handoffs", group="memory")
 async def list_handoffs(call: Call, request: ListHandoffs) -> Handoffs:
-    """List what sessions have left to the next, the newest first; with waiting, those that somebody must go on from."""
+    """List hand-offs, newest first. With --waiting, only those that require a successor and have none."""
     waiting = await call.app.store.read(handoffs.waiting)
     project = request.project
     if request.waiting:

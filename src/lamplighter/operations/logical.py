@@ -12,22 +12,23 @@ from typing import Any
 
 from pydantic import Field
 
+from lamplighter.agents import GENERIC
 from lamplighter.domain.duration import parse_duration
-from lamplighter.domain.handoff import Handoff, Policy
+from lamplighter.domain.memory.handoff import Handoff, Policy
+from lamplighter.domain.memory.record import Record
+from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.name import check_secretless
-from lamplighter.domain.permission import Act
-from lamplighter.domain.record import Record
-from lamplighter.domain.redaction import redact
+from lamplighter.domain.permission import Act, is_own
 from lamplighter.domain.session import Kind, Session
-from lamplighter.domain.succession import policy_of
+from lamplighter.domain.text.redaction import redact
+from lamplighter.engine.logical.logical_sessions import Announcement
 from lamplighter.errors import Code, InputError, MissingError
-from lamplighter.lifecycle.continuity.resuming import is_own
-from lamplighter.lifecycle.logical import Announcement
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import EndSession, end_session
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.permission import allowed
 from lamplighter.operations.spawn import own_program
-from lamplighter.operations.views import moment
+from lamplighter.operations.views.common import moment
 from lamplighter.store import handoffs, records, sessions
 
 
@@ -81,14 +82,14 @@ class LogicalView(Result):
 @operation(command=None, group="sessions", changes=True, act=Act.START)
 async def start_logical(call: Call, request: StartLogical) -> LogicalView:
     """Begin a session for an agent that only tells of itself. It is alive by a lease, which every call about it renews."""
-    await call.app.allowed(call.caller, Act.START)
+    await allowed(call, Act.START)
     for word in (*request.shared.values(), request.told.get("agent_id", ""), request.agent or ""):
         check_secretless(word, "id")
-    session = await call.app.logical.start(
+    session = await call.app.logical_sessions.start(
         Announcement(
             name=(await asyncio.to_thread(redact, request.name)).text,
             kind=request.kind,
-            agent=request.agent or own_program(call.app, call.caller) or "generic",
+            agent=request.agent or own_program(call.app, call.caller) or GENERIC,
             cwd=request.cwd,
             project=request.project,
             lease=_lease(request.lease),
@@ -140,13 +141,13 @@ async def close_logical(call: Call, request: CloseLogical) -> LogicalClosed:
     Whoever it belongs to gets a recovery token, good for a day and for one use, unless nobody may go on from it.
     """
     session = await find_logical(call, request.session)
-    async with call.app.logical.closing(session.id):
-        ended, given = await _end(call, request, await call.app.fleet.now(session))
+    async with call.app.logical_sessions.closing(session.id):
+        ended, given = await _end(call, request, await call.app.registry.now(session))
     closed = ended.intent is not None and ended.intent.key == call.key
     secret, expires_at = None, None
-    agent = ended.facts.get("told", {}).get("agent_id")
+    agent = ended.told.get("agent_id")
     if agent is not None and is_own(call.caller, ended):
-        secret, expires_at = await call.app.resuming.issue(ended, agent) or (None, None)
+        secret, expires_at = await call.app.resumption.issue(ended, agent) or (None, None)
     return LogicalClosed(
         session=await view_of(call, ended),
         closed=closed,
@@ -165,7 +166,7 @@ async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Ses
         said = {"epitaph": request.epitaph, "succession_policy": request.policy}
     wanted = EndSession(session=session.id, reason=reason, approval=request.approval, **said)
     await end_session(call, wanted)
-    return await call.app.fleet.now(session), await call.app.handing.left_by(session.id)
+    return await call.app.registry.now(session), await call.app.handoff_writer.left_by(session.id)
 
 
 # -- views
@@ -173,9 +174,9 @@ async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Ses
 
 async def find_logical(call: Call, identifier: str) -> Session:
     """By its whole id alone: whoever tells of itself knows it, and no other is meant by mistake."""
-    lamp = call.app.fleet.lamps.get(identifier)
-    found = lamp.session if lamp else await call.app.store.get(lambda db: sessions.get(db, identifier))
-    if found is None or not found.logical:
+    live = call.app.registry.live_sessions.get(identifier)
+    found = live.session if live else await call.app.store.get(lambda db: sessions.get(db, identifier))
+    if found is None or found.lease is None:
         what = "there is none of this id" if found is None else "it has processes here"
         raise MissingError(
             Code.NOT_FOUND,
@@ -208,13 +209,13 @@ def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record]
         state=session.state.value,
         owner=session.owner,
         project=session.project,
-        told={str(name): str(text) for name, text in session.facts.get("told", {}).items()},
+        told={str(name): str(text) for name, text in session.told.items()},
         begun_at=moment(session.created_at) or "",
         spoke_at=moment(lease.spoke.wall) if lease else None,
         ended_at=moment(session.ended_at),
         seconds=round(max(0.0, end - session.created_at), 3),
         lease=lease.seconds if lease else 0.0,
-        lease_left=round(lease.left(call.app.fleet.moment()), 3) if lease and session.alive else None,
+        lease_left=round(lease.left(call.app.registry.moment()), 3) if lease and session.alive else None,
         how=ending.how.value if ending else None,
         by=ending.by if ending else None,
         reason=ending.reason if ending else None,

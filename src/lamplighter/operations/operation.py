@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
+from lamplighter.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lamplighter.operations.call import Call
@@ -29,7 +29,7 @@ class Request(BaseModel):
         return self.model_dump(mode="json")
 
 
-AS_SET = "as the setting says unless told"
+AS_SET = "default: the setting grace"
 """In the description of what a request may leave to the setting of the same name: its default is there, and nowhere else."""
 
 

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.domain.ingredients import Before
-from lamplighter.domain.packet import BUDGET, LARGEST
-from lamplighter.lifecycle.continuity.packing import Packed
+from lamplighter.domain.memory.packet import BUDGET, LARGEST
+from lamplighter.domain.memory.packet_parts import Before
+from lamplighter.engine.memory.packet_builder import BuiltPacket
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.views.common import moment
 
 
 class LoadHandoff(Request):
     session: str | None = Field(
         default=None,
         max_length=200,
-        description="who came before: id, unique beginning of an id, or name; last, or nothing, for the last of the project",
+        description="predecessor: id, unique prefix of an id, or name (default: last, the last session of the project)",
     )
     project: str | None = Field(
         default=None,
         min_length=1,
         max_length=1000,
-        description="which project: its name, its identity or a folder; by default that of the caller",
+        description="project: its name, identity or folder (default: the caller's)",
     )
-    budget: int = Field(default=BUDGET, ge=1, le=LARGEST, description="characters and UTF-8 bytes at most")
+    budget: int = Field(default=BUDGET, ge=1, le=LARGEST, description="size limit in characters and in UTF-8 bytes")
     prompt: str | None = Field(
         default=None,
         max_length=100_000,
-        description="the first prompt: adds what fits it best, in at most 2,000 characters more",
+        description="first prompt of the next session: adds the records that fit it best, at most 2,000 characters "
+        "more",
     )
     folder: str | None = Field(
         default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
@@ -72,14 +73,14 @@ class HandoffPacket(Result):
 
 @operation(command="handoff", group="memory", positional=("session",))
 async def load_handoff(call: Call, request: LoadHandoff) -> HandoffPacket:
-    """Show what the last session of a project left to the next: the packet that a successor starts from.
+    """Show the hand-off of a project's last session: the packet that a successor starts with.
 
-    Who came before and how it ended, every constraint in force, the next focus and the checkpoint, open loops, warnings,
-    decisions, preferences, what has changed since, and what was left out, all within the budget and each cut counted. What
-    was stored is fenced as data. Reading it claims nothing and changes no record; a receipt is kept. A budget too small for
-    every constraint is refused with the size that would do. To search all that is kept: recall.
+    The packet has the predecessor and how it ended, every constraint in force, the next focus, the checkpoint, open loops,
+    warnings, decisions, preferences, and what has changed since. It stays within the budget and counts what was cut. Stored
+    text is fenced as data. Showing it claims nothing and changes no record; a receipt is kept. A budget too small for every
+    constraint is refused with the size that is needed. To search all records: recall.
     """
-    packed, kept = await call.app.packing.deliver(
+    packed, kept = await call.app.packet_builder.deliver(
         call.caller,
         session=request.session,
         project=request.project,
@@ -91,7 +92,7 @@ async def load_handoff(call: Call, request: LoadHandoff) -> HandoffPacket:
     return _view(packed, kept)
 
 
-def _view(packed: Packed, kept: bool) -> HandoffPacket:
+def _view(packed: BuiltPacket, kept: bool) -> HandoffPacket:
     receipt = packed.receipt
     return HandoffPacket(
         packet=receipt["packet"],

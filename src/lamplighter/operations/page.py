@@ -5,11 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from lamplighter.domain.permission import Act
-from lamplighter.errors import Code, UnavailableError
-from lamplighter.lifecycle.logins import LINK_SECONDS, Shell
+from lamplighter.engine.service.logins import LINK_SECONDS, Shell
+from lamplighter.errors import Code, Hint, UnavailableError, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.permission import allowed
+from lamplighter.operations.views.common import moment
 
 
 class OpenPage(Request):
@@ -27,17 +28,17 @@ class PageLink(Result):
 
 @operation(command="open", group="machine", act=Act.PAGE)
 async def open_page(call: Call, request: OpenPage) -> PageLink:
-    """Open the page in a browser: every session live, with its terminal; end, clean up, approve, look into the memory.
+    """Open the page in a browser: live sessions with their terminals, ending, cleanup, approvals, records.
 
-    The link logs in the browser that opens it first, for seven days. It is good once, for ten minutes.
+    The link logs in the browser that opens it first, for seven days. It works once, and expires after ten minutes.
     """
-    await call.app.allowed(call.caller, Act.PAGE)
+    await allowed(call, Act.PAGE)
     address = call.app.host.http_url
     if address is None:
         raise UnavailableError(
             Code.UNSUPPORTED,
             f"there is no page: {call.app.host.http_problem or 'http_port is off'}",
-            "set http_port in config.toml or LAMPLIGHTER_HTTP_PORT, then lamp down and lamp up",
+            Hint("set http_port in config.toml or LAMPLIGHTER_HTTP_PORT, then ", Use("down"), " and ", Use("up")),
         )
     secret = call.app.logins.make_link(Shell(request.environment or {}, request.cwd))
     expires = moment(call.app.clock.now() + LINK_SECONDS)
@@ -51,5 +52,5 @@ class ClosedPage(Result):
 @operation(command=None, group="machine", changes=True, act=Act.PAGE)
 async def close_page(call: Call, _: Nothing) -> ClosedPage:
     """Log out every browser, at once; links that were not used are good no more."""
-    await call.app.allowed(call.caller, Act.PAGE)
+    await allowed(call, Act.PAGE)
     return ClosedPage(logins=await call.app.logins.close(call.caller))

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from lamplighter.domain.duration import parse_duration
+from lamplighter.domain.memory.record import LONGEST, RecordState, RecordType, Source
 from lamplighter.domain.permission import Act
-from lamplighter.domain.record import LONGEST, RecordState, RecordType, Source
-from lamplighter.domain.wording import query, storable
+from lamplighter.domain.text.search_text import query, storable
+from lamplighter.domain.timestamp import read_timestamp
+from lamplighter.engine.memory.projects import Project
+from lamplighter.engine.memory.records import Nature, RecordDraft
 from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.continuity.memory import Item, Nature
-from lamplighter.lifecycle.continuity.projects import Project
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.record_views import FoundSession, RecordView, project_names, view_records, view_sessions
+from lamplighter.operations.permission import allowed, reads
+from lamplighter.operations.views.record_views import (
+    FoundSession,
+    RecordView,
+    project_names,
+    view_records,
+    view_sessions,
+)
 from lamplighter.store.recall import Filter, Summary
 
 _MOST = 100
@@ -54,7 +61,7 @@ class _Placed(Request):
         default=None,
         min_length=1,
         max_length=1000,
-        description="which project: its name, its identity or a folder; by default that of the caller",
+        description="project: its name, identity or folder (default: the caller's)",
     )
     folder: str | None = Field(
         default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
@@ -63,7 +70,7 @@ class _Placed(Request):
 
 class StoreRecords(_Placed):
     records: list[NewRecord] = Field(min_length=1, max_length=_MOST, description="what to keep, all of it or nothing")
-    everywhere: bool = Field(default=False, description="it holds in every project")
+    everywhere: bool = Field(default=False, description="for every project")
 
 
 class StoredRecords(Result):
@@ -76,17 +83,17 @@ class StoredRecords(Result):
 
 @operation(command=None, group="memory", changes=True, act=Act.RECORD)
 async def store_records(call: Call, request: StoreRecords) -> StoredRecords:
-    """Keep what later sessions should know: notes, decisions, constraints, warnings, preferences, open loops.
+    """Store what later sessions should know: notes, decisions, constraints, warnings, preferences, open loops.
 
-    Secrets of well-known forms are taken out and counted; what stands in <private>…</private> is never stored. What is in
-    force already, word for word, is returned and not stored again. Nothing is overwritten: to correct a record, supersede it.
+    Secrets of well-known forms are removed and counted; text in <private>…</private> is never stored. A text that is in force
+    already, word for word, is returned and not stored again. Nothing is overwritten: to correct a record, supersede it.
     """
-    await call.app.allowed(call.caller, Act.RECORD)
+    await allowed(call, Act.RECORD)
     if request.everywhere and request.project is not None:
         raise InputError(Code.BAD_INPUT, "it is either everywhere or in a project", "leave out one of the two")
     project = None if request.everywhere else await _project(call, request)
     items = [
-        Item(new.content, new.type, new.category, new.importance, tuple(new.files), tuple(new.commits))
+        RecordDraft(new.content, new.type, new.category, new.importance, tuple(new.files), tuple(new.commits))
         for new in request.records
     ]
     kept = await call.app.memory.store(items, project, call.caller, call.key, request.folder)
@@ -111,26 +118,24 @@ async def _project(call: Call, request: _Placed) -> Project:
 
 
 class _Wanted(_Placed):
-    everywhere: bool = Field(default=False, description="only what holds in every project")
-    all: bool = Field(default=False, description="of every project")
-    types: list[RecordType] = Field(
-        default_factory=list, max_length=9, description="only of this type; several may be given"
-    )
+    everywhere: bool = Field(default=False, description="only records for every project")
+    all: bool = Field(default=False, description="in all projects")
+    types: list[RecordType] = Field(default_factory=list, max_length=9, description="only this type; repeatable")
     state: Literal["active", "resolved", "superseded", "forgotten", "all"] = Field(
-        default="active", description="in which state"
+        default="active", description="only this state"
     )
     after: str | None = Field(
-        default=None, max_length=40, description="only what is newer: 8h, 7d, or a date such as 2026-03-01"
+        default=None, max_length=40, description="only records newer than this: 8h, 7d, or a date such as 2026-03-01"
     )
-    before: str | None = Field(default=None, max_length=40, description="only what is older")
-    category: Category | None = Field(default=None, description="only of this category")
-    source: Source | None = Field(default=None, description="only what comes from there")
-    offset: int = Field(default=0, ge=0, le=1_000_000, description="leave out the first of them")
+    before: str | None = Field(default=None, max_length=40, description="only records older than this")
+    category: Category | None = Field(default=None, description="only this category")
+    source: Source | None = Field(default=None, description="only this source")
+    offset: int = Field(default=0, ge=0, le=1_000_000, description="skip this many records")
 
 
 class SearchRecords(_Wanted):
     query: Annotated[str, BeforeValidator(_asked)] = Field(
-        max_length=1_000_000, description="what to look for: any words, a sentence, a name, a path"
+        max_length=1_000_000, description="what to search for: any words, a sentence, a name, a path"
     )
     limit: int = Field(default=10, ge=1, le=_MOST, description="at most this many records")
 
@@ -156,10 +161,10 @@ class FoundRecords(Records):
 
 @operation(command="recall", group="memory", positional=("query",))
 async def search_records(call: Call, request: SearchRecords) -> FoundRecords:
-    """Find what was kept, by its words: records, and sessions that have ended by their summaries, the best first.
+    """Search records, and the summaries of ended sessions, best match first.
 
-    Looks in the project of the caller's folder and in what holds everywhere; with all, in every project. Any text is a
-    query: it has no syntax, endings and accents do not matter, and words that every text has are left out. To see what there is
+    recall searches the project of the caller's folder and the records for every project; --all searches all projects. Any
+    text is a query: there is no syntax, word endings and accents do not matter, and very common words are ignored. To list
     without a search: records.
     """
     asked = query(request.query)
@@ -178,15 +183,14 @@ async def _readable(call: Call, found: list[Summary]) -> list[Summary]:
     """Those whose output the caller may read: the last of it is in a summary, and what is found tells of it too."""
     if not call.app.settings.reads_own:
         return found
-    return [one for one in found if call.app.reads(call.caller, await call.app.fleet.by_id(one.session))]
+    return [one for one in found if reads(call.app, call.caller, await call.app.registry.by_id(one.session))]
 
 
 @operation(command="records", group="memory")
 async def list_records(call: Call, request: ListRecords) -> Records:
-    """List what was kept, the newest first: of the project of the caller's folder, and what holds everywhere.
+    """List records, newest first: those of the caller's project and those for every project.
 
-    Those in force, unless another state is asked for, and without what was only inferred, unless that source is asked for. To
-    find something by its words: recall.
+    Lists active records unless --state says otherwise, and inferred ones only with --source inferred. To search: recall.
     """
     wanted, project = await _filter(call, request)
     if request.source is None:
@@ -231,11 +235,8 @@ def _moment(text: str | None, now: float, what: str) -> float | None:
     """A date, or so long ago."""
     if text is None:
         return None
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        pass
+    if (found := read_timestamp(text)) is not None:
+        return found
     try:
         return now - parse_duration(text, what)
     except InputError:
@@ -282,10 +283,10 @@ async def update_record(call: Call, request: UpdateRecord) -> UpdatedRecords:
     inferred note as a constraint. What is forgotten stays in the store, unless the operator forgets it hard. An agent cannot
     close what the operator stored.
     """
-    await call.app.allowed(call.caller, Act.RECORD)
+    await allowed(call, Act.RECORD)
     _check(request)
     if request.hard:
-        await call.app.allowed(call.caller, Act.FORGET)
+        await allowed(call, Act.FORGET)
         ids = await call.app.execution.remembered(call)
         if not ids:
             ids = await call.app.memory.named(request.records)

@@ -8,20 +8,21 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.domain.memory.record import Record, RecordType, Source
 from lamplighter.domain.permission import Act
-from lamplighter.domain.record import Record, RecordType, Source
-from lamplighter.domain.redaction import redact
 from lamplighter.domain.session import Session
+from lamplighter.domain.text.redaction import redact
+from lamplighter.engine.logical.resume import Wanted
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
-from lamplighter.lifecycle.continuity.resuming import Wanted
 from lamplighter.operations.call import Call
 from lamplighter.operations.logical import LogicalView, find_logical, view_of
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.permission import allowed, permitted, resumable
 from lamplighter.store import events, records
 
 
 class ResumeLogical(Request):
-    namespace: str = Field(pattern=r"^[a-z]{1,20}$", description="whose names: delx")
+    namespace: str = Field(pattern=r"^[a-z]{1,20}$", description="whose names")
     agent: str = Field(min_length=1, max_length=200, description="the agent, by its id there")
     token: str | None = Field(default=None, max_length=200, description="the secret of a recovery token")
     days: int = Field(default=30, ge=1, le=90, description="how far back to look for one that has ended")
@@ -44,16 +45,16 @@ async def resume_logical(call: Call, request: ResumeLogical) -> LogicalResumed:
     The caller's own sessions are looked at first. One that somebody left who is gone, as the agent itself before it was started
     anew, needs the operator's word; for any other's the secret of its recovery token.
     """
-    await call.app.allowed(call.caller, Act.START)
+    await allowed(call, Act.START)
     wanted = Wanted(request.namespace, request.agent, request.token, request.days, request.cwd)
     try:
-        found = await call.app.resuming.resume(wanted, call.caller, call.key, repeated=call.repeated)
+        found = await call.app.resumption.resume(wanted, call.caller, call.key, repeated=call.repeated)
     except MissingError:
-        left = await call.app.resuming.left_behind(wanted, call.caller) if request.token is None else None
+        left = await call.app.resumption.left_behind(wanted, call.caller) if request.token is None else None
         if left is None:
             raise
-        await call.app.resumable(call, left)
-        found = await call.app.resuming.take(left, wanted, call.caller, call.key)
+        await resumable(call, left)
+        found = await call.app.resumption.take(left, wanted, call.caller, call.key)
     return LogicalResumed(
         session=await view_of(call, found.session),
         begun=found.session.key == call.key,
@@ -94,7 +95,7 @@ async def hand_over(call: Call, request: HandOver) -> HandedOver:
     """
     giving = await find_logical(call, request.from_session)
     receiving = await find_logical(call, request.to_session)
-    await call.app.permitted(call, Act.HAND_OFF, giving.id)
+    await permitted(call, Act.HAND_OFF, giving.id)
     if giving.id == receiving.id:
         raise InputError(Code.BAD_INPUT, "a session cannot hand over to itself", "name the one that receives")
     if receiving.intent is not None:
@@ -125,7 +126,7 @@ async def _ids(call: Call) -> list[str]:
     if before:
         return before
     now = call.app.clock.now()
-    ids = [call.app.fleet.ids.new("r", now) for _ in range(2)]
+    ids = [call.app.registry.ids.new("r", now) for _ in range(2)]
     await call.app.execution.remember(call, ids)
     return ids
 
@@ -140,12 +141,12 @@ async def _write(call: Call, giving: Session, receiving: Session, said: str, ids
         events.append(db, given.created_at, giving.id, call.caller.name, "handed over", to=receiving.id)
 
     if await call.app.store.get(lambda db: records.get(db, given.id)) is None:
-        heard = await call.app.logical.speak(receiving, call.caller, "received", write, giver=giving.id)
+        heard = await call.app.logical_sessions.speak(receiving, call.caller, "received", write, giver=giving.id)
         if heard is None:
             raise ConflictError(
                 Code.ENDED, f"{receiving.name} ({receiving.id}) has just ended", "hand over to another living session"
             )
-    await call.app.logical.speak(giving, call.caller, "renewed")
+    await call.app.logical_sessions.speak(giving, call.caller, "renewed")
 
 
 def _note(call: Call, identifier: str, session: Session, text: str, importance: int) -> Record:

@@ -7,12 +7,12 @@ import time
 from pydantic import Field
 
 from lamplighter.domain.leak import Certainty, Leak
-from lamplighter.drivers.tmux_server import Pane
-from lamplighter.errors import Code, MissingError
-from lamplighter.lifecycle.scan.scanning import Asked, Survey, Unmanaged
+from lamplighter.engine.backends.tmux.server import Pane
+from lamplighter.engine.scan.scanner import Asked, Survey, Unmanaged
+from lamplighter.errors import Code, Hint, MissingError, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.views.common import moment
 
 
 class LeakedProcessView(Result):
@@ -86,7 +86,7 @@ class AskedView(Result):
 
 
 class ScanRequest(Request):
-    pid: int | None = Field(default=None, ge=1, description="a process: say also why it is listed, or why it is not")
+    pid: int | None = Field(default=None, ge=1, description="pid of a process: also say why it is listed or not")
 
 
 class Scan(Result):
@@ -100,20 +100,21 @@ class Scan(Result):
 
 @operation(command="scan", group="sessions", positional=("pid",))
 async def scan_host(call: Call, request: ScanRequest) -> Scan:
-    """Look at the whole machine, once: what agents that are gone left behind, and which agents nobody manages.
+    """Find what dead agents left behind on this machine, and running agents outside Lamplighter.
 
-    Of this user's processes: MCP servers, tool shells, background jobs and agent daemons whose agent is gone, agents that
-    finished and never exited, entries and sockets of dead processes; each with why it is believed to be one, how old it is and
-    what it holds, by dead session. Certain: the agent is proven dead, whoever started the process is gone, and nobody can speak
-    to it or hear it. Likely: it may be meant to go on. Nothing is changed, and nothing need ever have been started with us.
-    cleanup with leaks ends them; adopt takes a living one under management. With a pid it also says why that process is
-    listed, or why it is not.
+    scan looks at the processes of your user. It lists MCP servers, tool shells, background jobs and agent daemons whose agent
+    is gone, agents that finished and did not exit, and files and sockets of dead processes. Leaks are listed by dead session,
+    with age, memory and the reasons. Certain: the agent is proven dead, whatever started the process is gone, and nobody can
+    write to the process or read from it. Likely: the process may be meant to go on. scan changes nothing, and finds agents
+    that were never started with Lamplighter too. To end leaks: cleanup --leaks. To manage a living agent: adopt.
     """
     began = time.monotonic()
     found = await call.app.leaks.look(request.pid)
     if request.pid is not None and found.asked is None:
         raise MissingError(
-            Code.NOT_FOUND, f"there is no process {request.pid}", "lamp scan without a pid lists what was left behind"
+            Code.NOT_FOUND,
+            f"there is no process {request.pid}",
+            Hint(Use("scan"), " without a pid lists what was left behind"),
         )
     panes = await _panes(call) if found.agents else {}
     return Scan(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from lamplighter.agents import unmarked
-from lamplighter.agents.starting import GENERIC, unknown
+from lamplighter.agents import GENERIC, unmarked
+from lamplighter.agents.formats.commands import unknown
 from lamplighter.domain.limits import choose
 from lamplighter.domain.permission import Act, Caller, Rank
 from lamplighter.domain.session import Driver, Kind
-from lamplighter.lifecycle.launch.order import Order
-from lamplighter.lifecycle.launch.ordering import Wish
-from lamplighter.lifecycle.launch.request import Launch
+from lamplighter.engine.start.command_planner import StartWish
+from lamplighter.engine.start.start_request import Launch
+from lamplighter.operations.acp_start import spawn_structured
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.speaking import spawn_structured
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -57,11 +57,7 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
     if request.structured:
         return Spawned.model_validate(await spawn_structured(call, request, agent))
     environment = unmarked(request.environment or {})
-    wish = Wish(agent, (), environment, headless=not request.stays, prompt=request.task, model=request.model)
-
-    async def find_order(cwd: str) -> Order:
-        return await call.app.ordering.order(wish, cwd, call.caller)
-
+    wish = StartWish(agent, (), environment, headless=not request.stays, prompt=request.task, model=request.model)
     limits = choose(call.app.settings.limits_for(Kind.SUBAGENT), None, request.max_age, None)
     launch = Launch(
         command=(),
@@ -74,15 +70,15 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
         labels=tuple(request.label),
         aliases=request.aliases,
         discard=request.discard,
-        find_order=find_order,
+        find_order=partial(call.app.ordering.order, wish, caller=call.caller),
     )
     session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
-    await call.app.speech.tell(session, call.caller, f"{call.key}/task")
+    await call.app.session_io.tell(session, call.caller, f"{call.key}/task")
     return Spawned(id=session.id, name=session.name, agent=agent, state=session.state.value)
 
 
 def own_program(app: App, caller: Caller) -> str | None:
     """What agent the caller is; None where that cannot be told."""
-    lamp = app.fleet.lamps.get(caller.session or "")
-    found = lamp.session.agent if lamp else caller.name.split(":")[1] if caller.rank is Rank.AGENT else GENERIC
+    live = app.registry.live_sessions.get(caller.session or "")
+    found = live.session.agent if live else caller.name.split(":")[1] if caller.rank is Rank.AGENT else GENERIC
     return None if found == GENERIC else found

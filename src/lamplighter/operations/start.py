@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from pydantic import Field
 
@@ -10,61 +11,59 @@ from lamplighter.agents import unmarked
 from lamplighter.domain.limits import choose
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.errors import Code, InputError
-from lamplighter.lifecycle.continuity.succession import Legacy
-from lamplighter.lifecycle.launch.order import PACKET, TOLD, By, Order
-from lamplighter.lifecycle.launch.ordering import Wish
-from lamplighter.lifecycle.launch.preconditions import check_folder, find_program
-from lamplighter.lifecycle.launch.request import Launch
+from lamplighter.engine.core.planned_command import PACKET, TOLD, PlannedCommand, PromptDelivery
+from lamplighter.engine.memory.succession import Legacy
+from lamplighter.engine.start.checks import check_folder, find_program
+from lamplighter.engine.start.command_planner import StartWish
+from lamplighter.engine.start.start_request import Launch
+from lamplighter.errors import Code, Hint, InputError, Option, Use
+from lamplighter.operations.acp_start import speaking
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.speaking import speaking
 
 
 class StartSession(Request):
     command: list[str] = Field(
         default_factory=list,
-        description="the program and its arguments, run as they are, by no shell; with agent: words added to its own",
+        description="program and arguments, run without a shell; with --agent: further arguments of the agent",
     )
     agent: str | None = Field(
         default=None,
         max_length=100,
-        description="start this agent as it is to be started: claude, codex, gemini, opencode, kiro, or one of the settings",
+        description="agent to start (claude, codex, gemini, opencode, kiro, or one defined in config.toml)",
     )
     prompt: str | None = Field(
         default=None,
         min_length=1,
         max_length=1 << 23,
-        description="what it is told first; a plain command reads it as input",
+        description="first prompt; a plain command reads it as input",
     )
     resume: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
-        description="go on with a conversation of the agent: its own id of it, a session that was in it, or last",
+        description="conversation to resume: the agent's id for it, a session, or last",
     )
-    model: str | None = Field(
-        default=None, min_length=1, max_length=200, description="the model that the agent is to use"
-    )
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="model that the agent uses")
     name: str | None = Field(
-        default=None, description="what to call it; unique among the living; made from the command if left out"
+        default=None, description="name, unique among living sessions (default: made from the command)"
     )
-    kind: Kind = Field(default=Kind.TASK, description="what it is for")
-    parent: str | None = Field(default=None, description="the session it belongs to; by default the one that asks")
+    kind: Kind = Field(default=Kind.TASK, description="what the session is for")
+    parent: str | None = Field(default=None, description="parent session (default: the caller's)")
     project: str | None = Field(
-        default=None, description="what it is about; by default the name of the repository that its folder is in"
+        default=None, description="project (default: the name of the repository that its folder is in)"
     )
-    cwd: str | None = Field(default=None, description="the folder it starts in; by default the caller's")
-    env: dict[str, str] = Field(default_factory=dict, description="K=V, added to the caller's environment")
+    cwd: str | None = Field(default=None, description="folder to start in (default: the caller's)")
+    env: dict[str, str] = Field(
+        default_factory=dict, description="variable to add to the caller's environment; repeatable"
+    )
     headless: bool = Field(
-        default=False, description="pipes instead of a terminal; standard output and error are kept apart"
+        default=False, description="use pipes instead of a terminal; standard output and standard error are kept apart"
     )
     acp: bool = Field(
-        default=False, description="an agent that speaks the Agent Client Protocol: prompts, answers and permissions"
+        default=False, description="run an agent over the Agent Client Protocol: prompts, answers and permissions"
     )
-    tmux: bool = Field(
-        default=False, description="in a session of your own tmux, which tmux attach -t NAME attaches to"
-    )
+    tmux: bool = Field(default=False, description="run in your own tmux server; tmux attach -t NAME attaches")
     tmux_name: str | None = Field(
         default=None,
         min_length=1,
@@ -72,20 +71,18 @@ class StartSession(Request):
         description="what tmux is to call it, exactly; NAME_TAKEN when tmux has one of this name",
         json_schema_extra={"hidden": True},
     )
-    protect: bool = Field(default=False, description="no cleanup and no agent may end it")
-    keep_children: bool = Field(default=False, description="when the command exits, let what it left behind go on")
+    protect: bool = Field(default=False, description="protect it: no cleanup and no agent may end it")
+    keep_children: bool = Field(
+        default=False, description="when the command exits, let the processes that it left go on"
+    )
     idle_limit: str | None = Field(
-        default=None, description="end it when it has been quiet for this long: 30m, 8h; none for no limit"
+        default=None, description="end it after this long without activity: 30m, 8h; none for no limit"
     )
-    max_age: str | None = Field(
-        default=None, description="end it when it is older than this: 2h, 3d; none for no limit"
-    )
+    max_age: str | None = Field(default=None, description="end it at this age: 2h, 3d; none for no limit")
     max_memory: str | None = Field(
-        default=None, description="end it when its whole tree takes more than this: 500M, 2G; none for no limit"
+        default=None, description="end it when its process tree uses more memory than this: 500M, 2G; none for no limit"
     )
-    label: list[str] = Field(
-        default_factory=list, max_length=20, description="a word to find it by; may be given several times"
-    )
+    label: list[str] = Field(default_factory=list, max_length=20, description="label to store with it; repeatable")
     aliases: dict[str, str] = Field(
         default_factory=dict,
         max_length=10,
@@ -95,17 +92,18 @@ class StartSession(Request):
     from_session: str | None = Field(
         default=None,
         max_length=200,
-        description="go on from this one: an id, a name, or last; its hand-off is in LAMPLIGHTER_HANDOFF and in {handoff}",
+        description="predecessor: an id, a name, or last; its hand-off is in the file $LAMPLIGHTER_HANDOFF and "
+        "replaces {handoff}",
     )
     budget: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
-        description="with from: characters and bytes of the packet at most; 8000 by default",
+        description="with --from: size limit of the packet, in characters and in bytes (default 8000)",
     )
     force: bool = Field(
         default=False,
-        description="with from: also when it was closed without a successor or has one; the operator's alone",
+        description="with --from: even if the predecessor has a successor or was closed without one; operator only",
     )
     rows: int = Field(
         default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
@@ -129,13 +127,33 @@ def _driver(request: StartSession) -> Driver:
         raise InputError(
             Code.BAD_INPUT,
             "a session in tmux has a terminal, and stays when its client leaves",
-            "leave out --tmux, or --headless; to wait for a command in tmux: lamp start --tmux, then lamp wait",
+            Hint(
+                "leave out ",
+                Option("tmux"),
+                ", or ",
+                Option("headless"),
+                "; to wait for a command in tmux: ",
+                Use("start", tmux=True),
+                ", then ",
+                Use("wait"),
+            ),
         )
     if request.acp and (request.headless or request.tmux or request.bound):
         raise InputError(
             Code.BAD_INPUT,
             "a session that speaks ACP has pipes of its own, and stays when its client leaves",
-            "leave out --acp, or --headless and --tmux; to start one and wait: lamp start --acp, then lamp wait",
+            Hint(
+                "leave out ",
+                Option("acp"),
+                ", or ",
+                Option("headless"),
+                " and ",
+                Option("tmux"),
+                "; to start one and wait: ",
+                Use("start", acp=True),
+                ", then ",
+                Use("wait"),
+            ),
         )
     if request.tmux:
         return Driver.TMUX
@@ -168,9 +186,11 @@ def _goes_on(call: Call, request: StartSession) -> Callable[[str | None], Awaita
     return find
 
 
-def _order(call: Call, request: StartSession, environment: dict[str, str]) -> Callable[[str], Awaitable[Order]]:
+def _order(
+    call: Call, request: StartSession, environment: dict[str, str]
+) -> Callable[[str], Awaitable[PlannedCommand]]:
     """What is to be executed, once it is known in which folder."""
-    wish = Wish(
+    wish = StartWish(
         agent=request.agent,
         words=tuple(request.command),
         environment=environment,
@@ -180,24 +200,20 @@ def _order(call: Call, request: StartSession, environment: dict[str, str]) -> Ca
         model=request.model,
         handed=request.from_session is not None,
     )
-
-    async def find(cwd: str) -> Order:
-        return await call.app.ordering.order(wish, cwd, call.caller)
-
-    return find
+    return partial(call.app.ordering.order, wish, caller=call.caller)
 
 
 @operation(command="start", group="sessions", positional=("command",), changes=True, act=Act.START)
 async def start_session(call: Call, request: StartSession) -> Started:
-    """Start a command or an agent as a session and come back at once with its id and name.
+    """Start a command or an agent as a session. Returns its id and name once the program runs.
 
-    The command has been executed when this returns. It goes on whatever happens to the caller, the terminal or the daemon;
-    everything it starts belongs to it and is ended with it. Fails, with nothing left behind, when there is no such program or
-    folder or the name is taken. With from it is the successor of another session: it has what that one handed over, and one
-    session can have one successor. With agent it is started in that agent's own way, in a conversation that is known from the
-    first where the agent lets it be named; what was handed over and prompt are its first prompt. No option that skips an agent's
-    questions is ever added. With tmux it is in a session of your own tmux server, and is ended as surely as any other. To
-    wait for the command and pass its output through, use run.
+    The session goes on when the caller, the terminal or the daemon goes away. Every process that it starts belongs to it and
+    ends with it. When there is no such program or folder, or the name is taken, start fails and leaves nothing behind. --from
+    makes it the successor of another session, whose hand-off it gets; a second successor is refused. --agent starts an agent
+    with its own command line; the conversation is known from the start where the agent lets it be named. The hand-off and
+    --prompt become the agent's first prompt. Lamplighter never adds an option that skips an agent's questions. --tmux runs
+    the session in your own tmux server; it ends as reliably as any other. To wait for the command and pass its output
+    through: run.
     """
     environment = {**unmarked(request.environment or {}), **request.env}
     spoken = await speaking(call, request, environment) if request.acp else None
@@ -233,7 +249,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
         repeated=call.repeated,
     )
     assert session.main is not None
-    await call.app.speech.tell(session, call.caller, f"{call.key}/prompt")
+    await call.app.session_io.tell(session, call.caller, f"{call.key}/prompt")
     return Started(
         id=session.id,
         name=session.name,
@@ -250,12 +266,13 @@ def _note(call: Call, session: Session) -> str | None:
     """What whoever asked should know, because it is not as they would think."""
     folder = call.app.settings.session_folder(session.id)
     places = {
-        By.FILE: f"the prompt is too long for an argument: {session.agent} is told to read {folder}/{TOLD}",
-        By.PACKET_FILE: f"packet and prompt are too long for an argument: {session.agent} is told to read {folder}/{PACKET}",
+        PromptDelivery.FILE: f"the prompt is too long for an argument: {session.agent} is told to read {folder}/{TOLD}",
+        PromptDelivery.PACKET_FILE: f"packet and prompt are too long for an argument: "
+        f"{session.agent} is told to read {folder}/{PACKET}",
     }
     by = session.told.get("by", "")
     notes = [places[by]] if by in places else []
-    if session.facts.get("untested"):
+    if session.facts.untested:
         notes.append(f"how {session.agent} is started was never tried with the program itself")
     return "; ".join(notes) or None
 

@@ -11,23 +11,24 @@ from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.permission import Act
 from lamplighter.domain.selection import parse_selection
 from lamplighter.domain.session import Session
-from lamplighter.errors import Code, MissingError
+from lamplighter.errors import Code, Hint, MissingError, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.permission import permitted, readable
+from lamplighter.operations.views.common import moment
 
 
 class SendInput(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique prefix of an id, or name")
     text: str = Field(
-        description="what to type, sent literally; with keys: names of keys, such as Up, C-c or Enter, apart by spaces"
+        description="text to type, sent literally; with --keys: key names such as Up, C-c or Enter, separated by spaces"
     )
-    keys: bool = Field(default=False, description="the text names keys")
-    enter: bool = Field(default=True, description="press Enter after the text; keys never get one")
+    keys: bool = Field(default=False, description="text is key names")
+    enter: bool = Field(default=True, description="press Enter after the text; --keys never does")
     approval: str | None = Field(
         default=None,
         max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+        description="request id from APPROVAL_NEEDED, once the operator has granted it",
     )
 
 
@@ -39,25 +40,25 @@ class Sent(Result):
 
 @operation(command="send", group="sessions", positional=("session", "text"), changes=True, act=Act.SEND)
 async def send_input(call: Call, request: SendInput) -> Sent:
-    """Type into a session. The text is sent as it is, whatever it contains, then Enter. To an agent it is pasted and submitted
-    once; ACTIVE while it waits at a dialog, which a text would answer.
+    """Type into a session. The text is sent literally, then Enter. To an agent it is pasted and submitted once. Fails with
+    ACTIVE while an agent shows a dialog, which the text would answer.
 
-    With keys the text is names of keys: Up, Enter, C-c, M-x, F5. For the answer: read with the cursor that comes back, or wait.
+    With --keys, TEXT is key names: Up, Enter, C-c, M-x, F5. For the answer: wait, or read with the cursor that send returns.
     """
-    session = await call.app.permitted(call, Act.SEND, request.session)
+    session = await permitted(call, Act.SEND, request.session)
     return Sent.model_validate(
-        await call.app.speech.send(
+        await call.app.session_io.send(
             session, request.text, keys=request.keys, enter=request.enter, by=call.caller, key=call.key
         )
     )
 
 
 class ReadOutput(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique prefix of an id, or name")
     mode: Literal["screen", "output", "cast", "transcript", "vt"] = Field(
         default="screen",
-        description="screen: what a person would see now; output: the log by cursor; transcript: its agent's messages by cursor; "
-        "cast: a recording for asciinema",
+        description="screen: what a person would see now; output: the log, by cursor; transcript: the agent's "
+        "messages, by cursor; cast: a recording for asciinema",
     )
     lines: int | None = Field(
         default=None, ge=1, le=1_000_000, description="only the last N lines; of a transcript, messages"
@@ -66,16 +67,16 @@ class ReadOutput(Request):
         default=None,
         ge=0,
         lt=1 << 53,
-        description="output or a recording from this cursor on; of a transcript, from its own",
+        description="read from this cursor on; a transcript has cursors of its own",
     )
-    follow: bool = Field(default=False, description="go on as more comes, until the session has ended")
+    follow: bool = Field(default=False, description="keep reading until the session has ended")
     limit: int = Field(
         default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True}
     )
     approval: str | None = Field(
         default=None,
         max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+        description="request id from APPROVAL_NEEDED, once the operator has granted it",
     )
 
 
@@ -109,16 +110,16 @@ class Output(Result):
 
 @operation(command="read", group="sessions", positional=("session",))
 async def read_output(call: Call, request: ReadOutput) -> Output:
-    """Read what a session shows or printed: its screen as a person would see it now, or its output by cursor.
+    """Read what a session shows or printed: its current screen, or its output from a cursor on.
 
-    Output by cursor skips nothing and repeats nothing; what rotation took is said as a number of lost bytes. Works for sessions
-    that have ended, as long as their log is kept. A transcript is what the agent itself wrote down: who said what and when,
-    through every conversation that the session was in.
+    Reading by cursor skips nothing and repeats nothing. Where log rotation removed output, read reports the number of lost
+    bytes. Ended sessions can be read as long as their log is kept. A transcript is what the agent itself recorded: who said
+    what and when, in every conversation of the session.
     """
-    session = await call.app.readable(call, await call.app.find(request.session))
+    session = await readable(call, await call.app.registry.find(request.session))
     if request.mode == "transcript":
         return await _transcript(call, request, session)
-    async for page in call.app.speech.read(
+    async for page in call.app.session_io.read(
         session, request.mode, request.lines, request.since, request.limit, request.follow
     ):
         if not request.follow:
@@ -129,7 +130,9 @@ async def read_output(call: Call, request: ReadOutput) -> Output:
 
 async def _transcript(call: Call, request: ReadOutput, session: Session) -> Output:
     last: Output | None = None
-    async for page in call.app.recounting.read(session, request.lines, request.since, request.limit, request.follow):
+    async for page in call.app.transcript_reader.read(
+        session, request.lines, request.since, request.limit, request.follow
+    ):
         for message in page["messages"]:
             message["at"] = moment(message["at"])
         last = Output.model_validate(page)
@@ -141,20 +144,19 @@ async def _transcript(call: Call, request: ReadOutput, session: Session) -> Outp
 
 
 class WaitSession(Request):
-    session: str = Field(description="id, unique beginning of an id, name, or a selection: cron:*, mine,kind:subagent")
+    session: str = Field(description="id, unique prefix of an id, name, or a selection: cron:*, mine,kind:subagent")
     until: str | list[str] = Field(
         default="ended",
-        description="ended; idle (quiet, at no work and not waiting for its own); waiting (it asks a person); reply (to what was "
-        "sent last); text=… (in its output from now on). Several, with commas between them: the first that comes",
+        description="ended; idle (quiet, not working, and not waiting for what it started); waiting (it asks a "
+        "person); reply (it answered what was sent last); text=… (it printed this since the last input). "
+        "Several with commas: the first to come true",
     )
     timeout: str | None = Field(default=None, description="give up after this long: 5, 5s, 30m, 8h")
     since: int | None = Field(
-        default=None, ge=0, description="with text=…: look from this cursor on instead of from now"
+        default=None, ge=0, description="with text=…: search from this cursor on, not from the last input"
     )
-    quiet: str = Field(default="2s", description="with idle or reply: this long without output or input")
-    first: bool = Field(
-        default=False, description="of several sessions, wait for the first that comes to it, not for all"
-    )
+    quiet: str = Field(default="2s", description="with idle or reply: how long without output or input")
+    first: bool = Field(default=False, description="of several sessions, wait for the first instead of all")
     ids: list[str] | None = Field(
         default=None,
         max_length=100_000,
@@ -164,7 +166,7 @@ class WaitSession(Request):
     approval: str | None = Field(
         default=None,
         max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
+        description="request id from APPROVAL_NEEDED, once the operator has granted it",
     )
 
 
@@ -209,12 +211,11 @@ class Waited(Result):
 
 @operation(command="wait", group="sessions", positional=("session",))
 async def wait_session(call: Call, request: WaitSession) -> Waited:
-    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text; of several until each has,
-    or the first. Changes nothing.
+    """Wait until a session has ended, is idle, asks a person, has answered or has printed a text. Changes nothing.
 
-    A word that names a session means that one; anything else is a selection, of which all are waited for that match when
-    this is called. Of several things to wait for, the first that comes is told. TIMEOUT when it takes longer than the timeout;
-    ENDED when one ended before it was idle or printed the text.
+    A word that names a session means that session. Anything else is a selection: wait covers all sessions that match when it
+    is called. It returns when the condition holds for each of them, or with --first for one. Fails with TIMEOUT when the
+    timeout passes, and with ENDED when a session ends before it is idle or has printed the text.
     """
     timeout = None if request.timeout is None else parse_duration(request.timeout, "timeout")
     quiet = parse_duration(request.quiet, "quiet")
@@ -225,7 +226,7 @@ async def wait_session(call: Call, request: WaitSession) -> Waited:
             call.approvable and len(chosen) == 1
         )  # the operator is asked about one session, never about many
         for session in chosen:
-            await call.app.readable(call, session)
+            await readable(call, session)
     if len(chosen) > 1:
         await call.emit(WaitedFor(ids=[session.id for session in chosen]))
     found = await call.app.waiting.wait_for_all(chosen, conditions, timeout, request.since, quiet, first=request.first)
@@ -243,30 +244,30 @@ def _of_many(found: list[dict[str, Any]]) -> dict[str, Any]:
 async def _waited_for(call: Call, request: WaitSession) -> list[Session]:
     """The sessions that are meant: those of before, the one of this name or id, or all that match."""
     if request.ids is not None:
-        return [await call.app.find(identifier) for identifier in request.ids]
+        return [await call.app.registry.find(identifier) for identifier in request.ids]
     try:
-        return [await call.app.find(request.session)]
+        return [await call.app.registry.find(request.session)]
     except MissingError as error:
         # A blank word is a variable that was not set, never the wish to wait for everything.
         if error.code is not Code.NOT_FOUND or not request.session.strip():
             raise
     before = await call.app.execution.remembered(call)
     if before:
-        return [await call.app.find(identifier) for identifier in before]
+        return [await call.app.registry.find(identifier) for identifier in before]
     selection = parse_selection(request.session)
-    found = await call.app.choosing.choose(selection, call.caller)
+    found = await call.app.selector.choose(selection, call.caller)
     if not found:
         raise MissingError(
             Code.NOT_FOUND,
             f"no session matches {request.session[:60]!a}",
-            "lamp ls with the same selection shows what matches; lamp ls alone shows all",
+            Hint(Use("ls"), " with the same selection shows what matches; ", Use("ls"), " alone shows all"),
         )
     await call.app.execution.remember(call, [one.session.id for one in found])
     return [one.session for one in found]
 
 
 class AttachSession(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: str = Field(description="id, unique prefix of an id, or name")
     rows: int | None = Field(
         default=None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
     )
@@ -293,12 +294,12 @@ class Attached(Result):
 
 @operation(command="attach", group="sessions", positional=("session",), act=Act.SEND)
 async def attach_session(call: Call, request: AttachSession) -> Attached:
-    """Be at a session's terminal, with any number of others. Detach with Ctrl-\\ ; the session goes on.
+    """Attach this terminal to a session; others can attach too. Detach with Ctrl-\\ ; the session goes on.
 
-    It lasts when the daemon stops. A session with people attached counts as active.
+    You stay attached when the daemon stops. A session with people attached counts as active.
     """
-    session = await call.app.permitted(call, Act.SEND, request.session)
-    attached, descriptor = await call.app.speech.attach(
+    session = await permitted(call, Act.SEND, request.session)
+    attached, descriptor = await call.app.session_io.attach(
         session, request.rows, request.cols, read_only=request.read_only, bound=request.bound, by=call.caller
     )
     call.pass_descriptor(descriptor)

@@ -10,7 +10,8 @@ from lamplighter.domain.permission import Act
 from lamplighter.domain.token import LIFETIME, Token, parse_expiry, parse_scopes
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
-from lamplighter.operations.views import moment
+from lamplighter.operations.permission import allowed
+from lamplighter.operations.views.common import moment
 
 
 class CreateToken(Request):
@@ -52,7 +53,7 @@ class RevokeToken(Request):
 @operation(command=None, group="machine", changes=True, act=Act.TOKEN)
 async def create_token(call: Call, request: CreateToken) -> NewToken:
     """Make a token for a client that comes over HTTP. Its secret is shown once, and only its hash is stored."""
-    await call.app.allowed(call.caller, Act.TOKEN)
+    await allowed(call, Act.TOKEN)
     scopes, seconds = parse_scopes(request.scope), parse_expiry(request.expires)
     token, secret = await call.app.tokens.create(
         request.name, scopes, seconds, call.caller, call.key, repeated=call.repeated
@@ -71,7 +72,7 @@ async def create_token(call: Call, request: CreateToken) -> NewToken:
 @operation(command=None, group="machine", act=Act.TOKEN)
 async def list_tokens(call: Call, _: Nothing) -> Tokens:
     """The tokens there are: scopes, until when, last used. Those revoked or expired are listed for thirty days more."""
-    await call.app.allowed(call.caller, Act.TOKEN)
+    await allowed(call, Act.TOKEN)
     now = call.app.clock.now()
     return Tokens(tokens=[_view(token, now) for token in call.app.tokens.list()])
 
@@ -79,7 +80,7 @@ async def list_tokens(call: Call, _: Nothing) -> Tokens:
 @operation(command=None, group="machine", changes=True, act=Act.TOKEN)
 async def revoke_token(call: Call, request: RevokeToken) -> TokenView:
     """Take a token away: what is open with it is closed at once. Sessions that it started go on, and the operator ends them."""
-    await call.app.allowed(call.caller, Act.TOKEN)
+    await allowed(call, Act.TOKEN)
     return _view(await call.app.tokens.revoke(request.name, call.caller, repeated=call.repeated), call.app.clock.now())
 
 

@@ -8,11 +8,12 @@ from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.permission import allowed
 
 
 class ExportRecords(Request):
     project: str | None = Field(
-        default=None, min_length=1, max_length=1000, description="only this one: its name, its identity or a folder"
+        default=None, min_length=1, max_length=1000, description="only this project: its name, identity or folder"
     )
     folder: str | None = Field(
         default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
@@ -35,9 +36,9 @@ class Exported(Result):
 
 @operation(command="export", group="memory")
 async def export_records(call: Call, request: ExportRecords) -> Exported:
-    """Write all that is kept as lines of JSON: projects, hand-offs and records, in whatever state they are.
+    """Write projects, hand-offs and records, in every state, as lines of JSON.
 
-    The same store gives the same bytes. What was forgotten hard is not in it. To bring it in elsewhere: import.
+    The same store gives the same bytes. What forget --hard deleted is not in it. To read it into another store: import.
     """
     project = await call.app.projects.resolve(request.project, request.folder) if request.project else None
     if request.after and (len(request.after) != 2 or request.after[0] not in ("projects", "handoffs", "records")):
@@ -50,7 +51,7 @@ async def export_records(call: Call, request: ExportRecords) -> Exported:
 
 
 class ImportRecords(Request):
-    file: str = Field(max_length=4096, description="what lamp export wrote")
+    file: str = Field(max_length=4096, description="file that lamp export wrote")
     called: str | None = Field(
         default=None, max_length=4096, description="what errors call the file", json_schema_extra={"hidden": True}
     )
@@ -67,12 +68,12 @@ class Imported(Result):
 
 @operation(command="import", group="memory", positional=("file",), changes=True, act=Act.IMPORT)
 async def import_records(call: Call, request: ImportRecords) -> Imported:
-    """Bring in what an export wrote: all of it or, when a line is wrong, nothing.
+    """Import what export wrote: all of it or, when a line is wrong, nothing.
 
-    What is here already stays as it is, so the same file again changes nothing; an id that is here and says something else is
-    an error that names the line. Secrets are taken out as ever. Only the operator may.
+    What is here already stays as it is, so importing the same file again changes nothing. An id that is here with other
+    content is an error that names the line. Secrets are removed as always. Operator only.
     """
-    await call.app.allowed(call.caller, Act.IMPORT)
+    await allowed(call, Act.IMPORT)
     if not request.file.startswith("/"):
         raise InputError(Code.BAD_INPUT, f"this is no whole path: {request.file[:200]!a}", "begin it with a slash")
     counts = await call.app.transfer.bring_in(request.file, request.called or request.file, call.caller, call.key)

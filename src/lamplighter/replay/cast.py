@@ -10,7 +10,7 @@ import itertools
 import json
 from collections.abc import Iterator
 
-from lamplighter.domain.counting import counted
+from lamplighter.domain.text.plural import counted
 from lamplighter.holder.log_reader import Frame, LogReader
 from lamplighter.holder.segments import GAP, NO_STREAM, OUTPUT, RESIZE, SIZE, gap_said
 from lamplighter.replay import keyframes

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from typing import NamedTuple
 
+from lamplighter import lazy_re as re
 from lamplighter.replay.emulator import CLUSTERS, Emulator
 
 # Left out on purpose: 3 (clears the screen), 1048 (moves the saved cursor), 2026 (would hold a real terminal's picture

@@ -1,4 +1,4 @@
-"""Queries about aliases: what others call a session. Each caller's names are a namespace of their own: openclaw, kiro, tmux.
+"""Queries about aliases: what others call a session. Each caller's names are a namespace of their own.
 
 A name is never given again to another session where it was given before, unless it was ended (`until`) in between and its
 namespace gives names again, as tmux does; or shares them, as delx does: there a name is an agent's, with all its sessions; or

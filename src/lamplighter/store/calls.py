@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from lamplighter.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeptCall:
     """`claimed` until its result is known; then `done`."""
 

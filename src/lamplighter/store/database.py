@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.errors import Code, Hint, LampError, UnavailableError, Use
 from lamplighter.store import losses
 from lamplighter.store.connection import BUSY_SECONDS, DamagedError, Recorder, connect, problem, translated
 from lamplighter.store.files import Files
 from lamplighter.store.losses import Loss
-from lamplighter.store.opening import Opening
+from lamplighter.store.open_store import Opening
 from lamplighter.store.reserve import Reserve
 from lamplighter.store.witness import Witness
 
@@ -36,21 +36,22 @@ class Database:
     """Runs named queries, one at a time. Knows SQLite; knows nothing of sessions.
 
     A small transaction takes some fifteen microseconds, less than waking a thread, so it runs on the loop. When another
-    process holds the file, or a checkpoint is due, it goes to a thread, where waiting hurts nobody. `on_made_again` is told of
-    files that went while they were open, `on_damaged` that the store can be used no more by this process.
+    process holds the file, or a checkpoint is due, it goes to a thread, where waiting hurts nobody. Those in `on_made_again` are
+    told of files that went while they were open, those in `on_damaged` that the store can be used no more by this process.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.files = Files(path)
-        self.on_made_again: Callable[[str], None] = lambda _why: None
-        self.on_damaged: Callable[[str], None] = lambda _why: None
+        self.on_made_again: list[Callable[[str], None]] = []
+        self.on_damaged: list[Callable[[str], None]] = []
         self.unwritable: UnavailableError | None = None  # why it is only read, when that is so
         self.writes = 0
         self.damage = ""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._db: Recorder | None = None
         self._lock = asyncio.Lock()
+        self._copying = asyncio.Lock()
         self._reserve = Reserve(self.files.reserve)
         self._witness = Witness(path)
         self._later: asyncio.Task[None] | None = None
@@ -106,9 +107,15 @@ class Database:
         async with self._lock:
             await self._settle()
 
+    async def take_snapshot(self, name: str) -> None:
+        """In a thread of its own: nobody waits for it but who forgets for good."""
+        async with self._copying:
+            await asyncio.to_thread(self.files.take_snapshot, name)
+
     async def forget_copies(self) -> None:
-        """Snapshots, what was put aside, and what was held in reserve: for what is forgotten for good."""
-        async with self._lock:
+        """Snapshots, what was put aside, and what was held in reserve: for what is forgotten for good. None that is being made
+        stays."""
+        async with self._copying, self._lock:
             await self._guarded(self._pass_on)
             await self._in_thread(self._reserve.wipe)
             await self._in_thread(self.files.forget_copies)
@@ -331,10 +338,12 @@ class Database:
         except DamagedError as error:
             self.damage = f"{why}; {error}"
             log.critical("the store cannot be saved: %s", self.damage)
-            self.on_damaged(self.damage)
+            for listener in self.on_damaged:
+                listener(self.damage)
             raise _lost(self.damage) from error
         self._witness.note()
-        self.on_made_again(why)
+        for listener in self.on_made_again:
+            listener(why)
 
     def _renew(self, why: str) -> Recorder:
         db = self._connection()
@@ -365,5 +374,5 @@ def _lost(why: str) -> UnavailableError:
     return UnavailableError(
         Code.STORE_LOST,
         f"the store is damaged, and the daemon starts again to restore it: {why}",
-        "ask again in a moment; lamp doctor says what was lost; sessions go on meanwhile",
+        Hint("ask again in a moment; ", Use("doctor"), " says what was lost; sessions go on meanwhile"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from lamplighter.domain.exchange import Exchange
+from lamplighter.domain.memory.exchange import Exchange
 
 
 def get(db: sqlite3.Connection, session: str) -> Exchange | None:

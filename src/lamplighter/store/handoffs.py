@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import replace
 
-from lamplighter.domain.handoff import Handoff
+from lamplighter.domain.memory.handoff import Handoff
 
 _WITH_IDS = {"h": "handoffs", "r": "records", "p": "receipts", "c": "captures"}
 

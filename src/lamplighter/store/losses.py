@@ -10,10 +10,11 @@ import json
 import os
 import sqlite3
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from lamplighter.store import events
+from lamplighter.lazy_dataclass import dataclass
+from lamplighter.store import events, plans
 
 SHOWN_SECONDS = 7 * 86400.0
 _MOST = 20
@@ -22,7 +23,7 @@ _AHEAD = 1_000_000  # more than are written between two snapshots
 _NAME = "%Y%m%d-%H%M%S"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loss:
     """`kept` is the folder in which the files were put aside, `restored` the time of the snapshot that took their place, if there
     was one. `harmless`: they were written anew from the open connection, and nothing was lost."""
@@ -42,7 +43,7 @@ class Loss:
         return Loss(time.time(), why, _name(), harmless=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Epoch:
     """`number` counts the losses; `at` and `boottime` say when the last one was, `boot` in which boot of the machine."""
 
@@ -69,6 +70,7 @@ def begin_epoch(db: sqlite3.Connection, loss: Loss, boot: str) -> None:
     db.execute("UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL", (loss.at,))
     for table in ("logins", "approvals", "recoveries"):
         db.execute(f"DELETE FROM {table}")
+    plans.give_up(db)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('enrolment', 'due')")
     seen = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
     # By the clock, because two losses may restore the same snapshot; above it, when the clock was set back.

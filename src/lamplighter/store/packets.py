@@ -6,9 +6,9 @@ import json
 import sqlite3
 from typing import Any
 
-from lamplighter.domain.packet import least_size
-from lamplighter.domain.record import SINGULAR, Record, RecordType
-from lamplighter.domain.wording import query
+from lamplighter.domain.memory.packet import least_size
+from lamplighter.domain.memory.record import SINGULAR, Record, RecordType
+from lamplighter.domain.text.search_text import query
 from lamplighter.store import recall
 from lamplighter.store.recall import Filter
 from lamplighter.store.records import carried, from_row

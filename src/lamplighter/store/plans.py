@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from lamplighter.domain.leak import Leak
-from lamplighter.domain.plan import Orders, Plan, PlanState, Row, Sighting
+from lamplighter.domain.plan import Plan, PlanRequest, PlanState, Row, Sighting
 
 
 def insert(db: sqlite3.Connection, plan: Plan) -> None:
@@ -33,7 +33,7 @@ def get(db: sqlite3.Connection, plan: str) -> Plan | None:
     rows = db.execute("SELECT * FROM plan_rows WHERE plan = ? ORDER BY session", (plan,)).fetchall()
     return Plan(
         id=row["id"],
-        orders=Orders.from_document(json.loads(row["orders"])),
+        orders=PlanRequest.from_document(json.loads(row["orders"])),
         made_at=row["made_at"],
         expires_at=row["expires_at"],
         state=PlanState(row["state"]),
@@ -71,6 +71,11 @@ def unfinished(db: sqlite3.Connection) -> list[str]:
     """Plans whose apply was cut off, oldest first."""
     rows = db.execute("SELECT id FROM plans WHERE state = 'applying' ORDER BY applied_at").fetchall()
     return [row["id"] for row in rows]
+
+
+def give_up(db: sqlite3.Connection) -> None:
+    """Those of before a loss of the store: their rows may have been ended since, or kept on purpose."""
+    db.execute("UPDATE plans SET state = 'lost' WHERE state IN ('made', 'applying')")
 
 
 def forget_before(db: sqlite3.Connection, at: float) -> None:

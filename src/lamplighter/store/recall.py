@@ -6,18 +6,18 @@ What is asked here may look at a hundred thousand rows: for the store's thread.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
 
-from lamplighter.domain.record import Record, RecordState, RecordType, Source
-from lamplighter.domain.wording import Query, normalised
+from lamplighter.domain.memory.record import Record, RecordState, RecordType, Source
+from lamplighter.domain.text.search_text import Query, normalised
+from lamplighter.lazy_dataclass import dataclass
 from lamplighter.store.records import from_row
 
 EVERY_PROJECT = None
 MOST_COUNTED = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filter:
     """What may be found. `projects` are identities, or EVERY_PROJECT; `everywhere`: also what belongs to none. Nothing in
     `types` or `sources` means all of them. Times are of creation, `until` not included."""
@@ -118,7 +118,7 @@ def _with(db: sqlite3.Connection, part: str, text: str, values: list[Any], limit
 # -- sessions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Summary:
     """What is known of a session that has ended, as far as a search shows it."""
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
-from lamplighter.domain.record import NO_EVIDENCE, Evidence, Record, RecordState, RecordType, Source
-from lamplighter.domain.wording import normalised
+from lamplighter.domain.memory.record import NO_EVIDENCE, Record, RecordEvidence, RecordState, RecordType, Source
+from lamplighter.domain.text.search_text import normalised
 
 _COLUMNS = tuple(each.name for each in fields(Record) if each.name != "carried")
 _INSERT = f"INSERT INTO records ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -117,7 +117,7 @@ def from_row(row: sqlite3.Row) -> Record:
     values["state"] = RecordState(values["state"])
     values["source"] = Source(values["source"])
     cited = values["evidence"]
-    values["evidence"] = NO_EVIDENCE if cited == "{}" else Evidence.from_document(json.loads(cited))
+    values["evidence"] = NO_EVIDENCE if cited == "{}" else RecordEvidence.from_document(json.loads(cited))
     return Record(**values)
 
 

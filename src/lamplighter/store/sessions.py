@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.facts import Facts
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import State
@@ -158,7 +159,7 @@ def _row(session: Session) -> tuple[Any, ...]:
         json.dumps(session.exit.document()) if session.exit else None,
         json.dumps(session.intent.document()) if session.intent else None,
         json.dumps(session.ending.document()) if session.ending else None,
-        json.dumps(session.limits.document()), json.dumps(session.facts), session.project_id, session.predecessor,
+        json.dumps(session.limits.document()), json.dumps(session.facts.document()), session.project_id, session.predecessor,
     )  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def _session(row: sqlite3.Row) -> Session:
             "intent": Intent.from_document(_document(values["intent"])),
             "ending": Ending.from_document(_document(values["ending"])),
             "limits": Limits.from_document(json.loads(values["limits"])),
-            "facts": json.loads(values["facts"]),
+            "facts": Facts.from_document(json.loads(values["facts"])),
         }
     )
     return Session(**values)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing import asker
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from tests.support import asker
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.shared
 
@@ -39,7 +39,6 @@ def ask(lit: Engine) -> Callable[..., str]:
     return request
 
 
-@pytest.mark.alone
 def test_the_list_says_who_asks_for_what_and_how_to_decide(lamp: Lamp, ask: Callable[..., str]) -> None:
     assert lamp("approve").stdout == "nobody asks for anything\n"
     assert "lamp approve" not in lamp("status").stdout
@@ -54,7 +53,6 @@ def test_the_list_says_who_asks_for_what_and_how_to_decide(lamp: Lamp, ask: Call
     assert (shown["id"], shown["arguments"]["reason"]) == (request, "it hangs")
 
 
-@pytest.mark.alone
 def test_a_script_says_yes_or_refuses(lamp: Lamp, ask: Callable[..., str]) -> None:
     first, second = ask("end_session", session="other"), ask("send_input", session="other", text="y")
     done = lamp("approve", first, "--yes")
@@ -66,7 +64,6 @@ def test_a_script_says_yes_or_refuses(lamp: Lamp, ask: Callable[..., str]) -> No
     assert [one["id"] for one in json.loads(lamp("approve", "--json").stdout)["approvals"]] == [first]
 
 
-@pytest.mark.alone
 def test_wrong_words_decide_nothing(lamp: Lamp, ask: Callable[..., str]) -> None:
     request = ask("end_session", session="other")
     for words, status in (
@@ -88,7 +85,6 @@ def test_wrong_words_decide_nothing(lamp: Lamp, ask: Callable[..., str]) -> None
     assert shown["state"] == "asked"
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     ("typed", "state", "status"),
     [

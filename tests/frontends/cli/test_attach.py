@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
 
 # Blocked and waited for, as a shell's trap loses the second of two that come close together.
 SIZES = """

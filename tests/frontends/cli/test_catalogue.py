@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+from keyword import iskeyword
 
-from lamplighter import operations
+from lamplighter import compat, operations
 from lamplighter.errors import Code
-from lamplighter.frontends.cli import catalogue, generate, guide, plain
-from lamplighter.frontends.cli.ask import _VIEWS  # pyright: ignore[reportPrivateUsage]
-from lamplighter.frontends.cli.main import _OWN_WAY  # pyright: ignore[reportPrivateUsage]
+from lamplighter.frontends.cli import catalogue, commands, generate, guide, plain
+from lamplighter.frontends.cli.command import Command
+from lamplighter.frontends.cli.commands import NAMES
 from lamplighter.frontends.cli.statuses import MEANINGS, STATUS
 from lamplighter.operations import every_operation
 from lamplighter.operations.operation import OPERATIONS
+from lamplighter.slices import operation_modules
 
 COMMANDS = catalogue.load()
 
@@ -32,10 +34,12 @@ def test_every_operation_with_a_command_is_there() -> None:
 
 
 def test_the_registry_has_every_operation_where_it_is() -> None:
-    for module in pkgutil.iter_modules(operations.__path__):
-        importlib.import_module(f"{operations.__name__}.{module.name}")
-    places = {name: operation.run.__module__.rpartition(".")[2] for name, operation in OPERATIONS.items()}
-    assert {name: module for module, names in operations.MODULES.items() for name in names} == places
+    for package in (operations, compat):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    places = {name: operation.run.__module__ for name, operation in OPERATIONS.items()}
+    ours = {name: f"{operations.__name__}.{module}" for module, names in operations.MODULES.items() for name in names}
+    assert {**ours, **operation_modules()} == places
 
 
 def test_hidden_fields_are_not_options() -> None:
@@ -44,7 +48,7 @@ def test_hidden_fields_are_not_options() -> None:
 
 def test_every_command_has_a_page_with_examples() -> None:
     for command in COMMANDS.values():
-        assert guide.EXAMPLES.get(command.name), f"{command.name} has no example"
+        assert command.examples, f"{command.name} has no example"
         text = "\n".join(plain.lines(guide.page(command)))
         for option in command.options:
             for spelling in option["flags"] or [option["option"]]:
@@ -56,11 +60,11 @@ def test_every_example_is_understood() -> None:
 
     from lamplighter.frontends.cli.arguments import parse
 
-    for name, lines in guide.EXAMPLES.items():
-        for line in lines:
-            words = shlex.split(line.split(" > ")[0].split(" && ")[0].rpartition("| ")[2])
-            assert words[:2] == ["lamp", name]
-            parse(COMMANDS[name], words[2:])
+    examples = [(command.name, line) for command in COMMANDS.values() for line in command.examples]
+    for name, line in (*examples, *((line.split()[1], line) for line in guide.FIRST_EXAMPLES)):
+        words = shlex.split(line.split(" > ")[0].split(" && ")[0].rpartition("| ")[2])
+        assert words[:2] == ["lamp", name]
+        parse(COMMANDS[name], words[2:])
 
 
 def test_help_is_grouped_and_an_empty_group_is_not_shown() -> None:
@@ -73,8 +77,14 @@ def test_help_is_grouped_and_an_empty_group_is_not_shown() -> None:
 
 
 def test_every_command_is_shown_by_something() -> None:
-    for name in COMMANDS:
-        assert name in _VIEWS or name in _OWN_WAY, f"{name} has no view"
+    for name, command in COMMANDS.items():
+        assert hasattr(command, "view") or type(command).run is not Command.run, f"{name} has no view"
+
+
+def test_every_module_of_a_command_is_listed_and_names_it() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(commands.__path__)}
+    assert modules == {f"{name}_" if iskeyword(name) else name for name in NAMES}
+    assert all(command.name == name for name, command in COMMANDS.items())
 
 
 def test_every_code_has_a_status_and_every_status_a_meaning() -> None:

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli import cleanup, plain
+from lamplighter.frontends.cli import plain
+from lamplighter.frontends.cli.commands import cleanup
 from lamplighter.frontends.cli.views import cleanup as views
 from lamplighter.frontends.cli.views.sessions import overview
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+
+pytestmark = pytest.mark.shared
 
 Lamp = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -160,10 +163,10 @@ def test_the_daemon_may_die_on_the_way(lit: Engine, left: Any) -> None:
 TOLD = """
 import sys
 from lamplighter.frontends.cli import client, main
-original = client.Client.call
+original = client.DaemonClient.call
 def call(self, *arguments, each, **options):
     return original(self, *arguments, each=lambda item: (each(item), print("told", flush=True)), **options)
-client.Client.call = call
+client.DaemonClient.call = call
 sys.exit(main.main(sys.argv[1:]))
 """
 """The command, which says when it was told what it waits for."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.shared
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from lamplighter.frontends.cli import candidates
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.shells import SHELLS, Shell
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.shells import SHELLS, Shell
 
 pytestmark = pytest.mark.shared
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.engine import Engine
+from tests.support.processes import none_left, wait_until
 
 
 @pytest.fixture

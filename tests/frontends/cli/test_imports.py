@@ -5,15 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from lamplighter.frontends.cli.hook import folders
 from lamplighter.home import find_home
-from lamplighter.testing.engine import Engine
+from tests.support.engine import Engine
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 HEAVY = ("pydantic", "sqlite3", "asyncio", "rich", "mcp", "argparse", "subprocess", "pyghostty", "importlib.metadata")
 SCRIPT = """
 import sys

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli import catalogue, install
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.usermanager import UserManager, why_none
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.usermanager import UserManager, why_none
 
 UNIT = "systemd/user/lamplighter.service"
 
@@ -35,10 +34,6 @@ def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 def files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_what_can_be_installed_is_what_help_says() -> None:
-    assert tuple(install.TARGETS) == catalogue.INSTALLABLE
 
 
 def test_an_unknown_target_names_those_there_are(at_home: Any) -> None:

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from lamplighter.agents.hooks import HOOKS
-from lamplighter.agents.setup import SETUPS
-from lamplighter.frontends.cli import catalogue, json_text
+from lamplighter.agents import names_with
+from lamplighter.frontends.cli import json_text
+from lamplighter.frontends.cli.commands.install import TARGETS
 from lamplighter.frontends.cli.main import main
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.hooked import Hooked
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine, engine
+from tests.support.hooked import Hooked
+from tests.support.processes import wait_until
 
 Lamp = Callable[..., subprocess.CompletedProcess[str]]
 SERVERS = {
@@ -97,8 +97,7 @@ def hooks_in(path: Path) -> dict[str, list[str]]:
 
 
 def test_the_command_line_knows_every_agent() -> None:
-    assert set(SETUPS) == set(catalogue.INSTALLABLE) - {"service", "completion"} == set(SERVERS)
-    assert set(HOOKS) == set(catalogue.HOOKED)
+    assert set(names_with("setup")) == set(TARGETS) - {"service", "completion"} == set(SERVERS)
 
 
 @pytest.mark.parametrize("agent", SERVERS)

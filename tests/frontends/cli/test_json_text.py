@@ -68,15 +68,15 @@ def test_a_comment_behind_the_last_one_stays_with_it() -> None:
     ],
 )
 def test_what_is_broken_is_refused(broken: str) -> None:
-    with pytest.raises(json_text.TextError):
+    with pytest.raises(json_text.JsonTextError):
         json_text.parse(broken)
 
 
 @pytest.mark.parametrize("keys", [("a", "b"), ("a",)])
 def test_a_shape_that_is_not_expected_is_refused(keys: tuple[str, ...]) -> None:
-    with pytest.raises(json_text.TextError):
+    with pytest.raises(json_text.JsonTextError):
         json_text.with_item('{"a": 1}', keys, 2)
-    with pytest.raises(json_text.TextError):
+    with pytest.raises(json_text.JsonTextError):
         json_text.with_value("[]", keys, 2)
 
 

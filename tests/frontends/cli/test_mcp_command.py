@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli.catalogue import MCP_CLIENTS, TOOLSETS
-from lamplighter.frontends.cli.mcp import PLACES
-from lamplighter.frontends.mcp.toolsets import TOOLSETS as LOADED
-from lamplighter.testing.engine import Engine
+from lamplighter.agents import names_with
+from lamplighter.frontends.cli.agent_setup import setup_of
+from lamplighter.slices import slice_names
+from tests.support.engine import Engine
 
 pytestmark = pytest.mark.shared
 
@@ -24,15 +24,15 @@ def servers(client: str, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("client", MCP_CLIENTS)
-@pytest.mark.parametrize("tools", ["core", "tmux"])
+@pytest.mark.parametrize("client", names_with("setup"))
+@pytest.mark.parametrize("tools", ["core", *slice_names()[-1:]])
 def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) -> None:
     printed = lit.cli("mcp", "--tools", tools, "--print-config", client)
-    assert (printed.returncode, printed.stderr) == (0, f"goes into {PLACES[client]}\n"), (
+    assert (printed.returncode, printed.stderr) == (0, f"goes into {setup_of(client).place}\n"), (
         "and what is to be pasted stands alone"
     )
     ((name, server),) = servers(client, printed.stdout).items()
-    assert name == ("lamplighter" if tools == "core" else "lamplighter-tmux")
+    assert name == ("lamplighter" if tools == "core" else f"lamplighter-{tools}")
     assert server["environment" if client == "opencode" else "env"] == {"LAMPLIGHTER_HOME": str(lit.folder)}
     asked = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     command = server["command"] if client == "opencode" else [server["command"], *server["args"]]
@@ -47,7 +47,3 @@ def test_a_client_that_is_not_known(lit: Engine) -> None:
     ran = lit.cli("mcp", "--print-config", "emacs")
     assert ran.returncode == 2
     assert "claude" in ran.stderr
-
-
-def test_the_command_line_knows_every_toolset() -> None:
-    assert set(TOOLSETS) == set(LOADED)

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lamplighter.frontends.cli import candidates, plain
 from lamplighter.frontends.cli.views import records as views
-from lamplighter.testing.engine import Engine
+from tests.support.engine import Engine
+
+pytestmark = pytest.mark.shared
 
 Lamp = Callable[..., subprocess.CompletedProcess[str]]
 

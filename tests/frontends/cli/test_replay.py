@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli.player import KEY, NAMES
-from lamplighter.frontends.cli.recording import Playback, Recording
-from lamplighter.testing.engine import Engine
+from lamplighter.frontends.cli.playback import KEY, NAMES
+from lamplighter.frontends.cli.recording import Playback, SavedRecording
+from tests.support.engine import Engine
 
 pytestmark = pytest.mark.shared
 
@@ -20,7 +20,7 @@ def cast(*events: tuple[float, str]) -> str:
     return "\n".join([header, *(json.dumps([at, "o", text]) for at, text in events)]) + "\n"
 
 
-THREE = Recording(cast((0.0, "a"), (10.0, "b"), (100.0, "c")))
+THREE = SavedRecording(cast((0.0, "a"), (10.0, "b"), (100.0, "c")))
 
 
 def test_it_goes_on_with_time_and_says_when_there_is_more() -> None:
@@ -58,7 +58,7 @@ def test_it_jumps_both_ways_and_draws_what_was_there() -> None:
 
 
 def test_it_draws_from_the_last_reset_and_cuts_pauses() -> None:
-    recording = Recording(cast((1.0, "lost"), (2.0, "\x1bckept"), (900.0, "more")), 3.0)
+    recording = SavedRecording(cast((1.0, "lost"), (2.0, "\x1bckept"), (900.0, "more")), 3.0)
     assert (recording.seconds, recording.drawn(3), recording.drawn(1)) == (5.0, "\x1bckeptmore", "lost")
 
 
@@ -71,12 +71,12 @@ def test_what_a_terminal_would_answer_is_not_asked_again(question: str) -> None:
     """Also when it was printed in two halves; the answer would be typed into the shell."""
     for cut in range(len(question) + 1):
         halves = cast((0.0, f"x\x1b[31m{question[:cut]}"), (1.0, f"{question[cut:]}y"))
-        assert Recording(halves).drawn(2) == "x\x1b[31my", cut
+        assert SavedRecording(halves).drawn(2) == "x\x1b[31my", cut
 
 
 def test_an_empty_recording_is_over_at_once() -> None:
     for text in ("", cast()):
-        playback = Playback(Recording(text), 0.0)
+        playback = Playback(SavedRecording(text), 0.0)
         assert (playback.take(0.0), playback.is_over(0.0)) == ("", True)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.engine import Engine
+from tests.support.processes import none_left, wait_until
 
 pytestmark = pytest.mark.shared
 
@@ -166,6 +166,32 @@ def test_a_limit_on_time_is_kept_without_a_warning_and_told(lit: Engine, words: 
         assert (report["limit"], report["exit"]) == ("age", {"code": 0})
         assert lit.show(report["id"])["ending"]["by"] == "patrol"
         assert "warning" not in [event["action"] for event in lit.events(report["id"])]
+
+
+def test_a_limit_on_idleness_ends_what_sleeps_and_is_told(lit: Engine) -> None:
+    done = run(lit, "--idle-limit", "1s", "--", "sleep", "1000")
+    assert (done.returncode, done.stdout) == (124, b"")
+    said = done.stderr.decode().splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("lamp: ended sleep: idle limit of 1s passed: quiet for ")
+
+
+@pytest.mark.parametrize("does", ["print('tick', flush=True); time.sleep(0.05)", "sum(range(10_000))"])
+def test_a_limit_on_idleness_leaves_alone_what_prints_or_computes(
+    lit: Engine, popen: Callable[..., Any], does: str
+) -> None:
+    """It goes on while one that sleeps, begun after it under the same limit, is ended; and ends as itself."""
+    go = lit.folder / "go"
+    program = f"import os, time\nwhile not os.path.exists({str(go)!r}): {does}\nraise SystemExit(5)"
+    name = f"busy-{len(does)}"
+    words = ["--name", name, "--idle-limit", "2s", "--", sys.executable, "-c", program]
+    process = popen(*words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert wait_until(lambda: [row for row in lit.call("list_sessions")["sessions"] if row["name"] == name])
+    assert run(lit, "--idle-limit", "2s", "--", "sleep", "1000").returncode == 124
+    assert process.poll() is None
+    go.touch()
+    assert process.wait() == 5
+    assert process.stderr.read() == b""
 
 
 def test_a_limit_on_memory_has_its_own_status_and_is_told(lit: Engine) -> None:

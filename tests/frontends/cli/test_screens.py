@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.frontends.cli.screens import Screens
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.shells import Shell
+from lamplighter.frontends.cli.screens import AlternateScreen
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.shells import Shell
 
 pytestmark = pytest.mark.shared
 
@@ -45,7 +45,7 @@ esac; done
 )
 def test_switches_do_not_get_through(sent: bytes, shown: bytes, left: bool) -> None:
     for size in range(1, len(sent) + 1):
-        screens = Screens(RESET)
+        screens = AlternateScreen(RESET)
         parts = [screens.passed(sent[at : at + size]) for at in range(0, len(sent), size)]
         assert b"".join(parts) == shown
         assert screens.left == left
@@ -54,8 +54,8 @@ def test_switches_do_not_get_through(sent: bytes, shown: bytes, left: bool) -> N
 def test_everything_else_gets_through_unchanged(chance: random.Random) -> None:
     for _ in range(300):
         sent = bytes(chance.choice(b"\x1b\x1b[[?;0147abc\x18\xff") for _ in range(chance.randrange(60)))
-        whole = Screens(RESET).passed(sent + b"z")
-        screens, shown, at = Screens(RESET), b"", 0
+        whole = AlternateScreen(RESET).passed(sent + b"z")
+        screens, shown, at = AlternateScreen(RESET), b"", 0
         while at < len(sent):
             step = chance.randrange(1, 9)
             shown += screens.passed(sent[at : at + step])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli import plain, styled
 from lamplighter.frontends.cli.blocks import Block
-from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.output import CommandOutput
 from lamplighter.frontends.cli.signals import exit_status
 from lamplighter.frontends.cli.terminal import Key
 from lamplighter.frontends.cli.text import clean, command_line, exit_words, size, width
@@ -78,8 +78,8 @@ def test_rich_takes_nothing_for_markup(name: str) -> None:
 
 
 def test_an_error_cannot_either(capsys: pytest.CaptureFixture[str]) -> None:
-    Output(as_json=False).error(InputError(Code.BAD_INPUT, EVIL, EVIL))
-    Output(as_json=True).error(InputError(Code.BAD_INPUT, EVIL, EVIL))
+    CommandOutput(as_json=False).error(InputError(Code.BAD_INPUT, EVIL, EVIL))
+    CommandOutput(as_json=True).error(InputError(Code.BAD_INPUT, EVIL, EVIL))
     out, err = capsys.readouterr()
     assert not [character for character in CONTROLS if character in out + err]
     assert "error: " in err

@@ -14,9 +14,9 @@ import pytest
 
 from lamplighter.errors import InputError
 from lamplighter.settings import load_settings
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Web, descriptors, port_of, web
+from tests.support.engine import Engine, engine
+from tests.support.processes import wait_until
+from tests.support.web import Web, descriptors, port_of, web
 
 
 def listening(pid: int) -> list[str]:

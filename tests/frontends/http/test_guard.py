@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.clockwork import Clockwork
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Reply, Web, port_of, web
+from lamplighter.frontends.mcp.toolsets import TOOLSETS
+from tests.support.clockwork import Clockwork
+from tests.support.engine import Engine
+from tests.support.mcp_client import LEGACY, MODERN
+from tests.support.processes import wait_until
+from tests.support.web import Reply, Web, port_of, web
 
 ROUTES = ("/", "/mcp", "/mcp/openclaw", "/anything", "/.well-known/oauth-protected-resource")
 
@@ -163,6 +164,7 @@ def test_too_narrow_a_scope(served: Engine, protocol: str) -> None:
     assert "Traceback" not in (served.folder / "daemon.log").read_text()
 
 
+@pytest.mark.skipif("tmux" not in TOOLSETS, reason="without that slice")
 def test_a_start_that_may_not_be_looked_at_is_refused_before_it(served: Engine) -> None:
     client = web(served, scope="start", protocol=MODERN)
     made = {"name": "new_session", "arguments": {"name": "unseen"}}

@@ -13,10 +13,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN, told
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Web, descriptors, port_of, web
+from tests.support.engine import Engine
+from tests.support.mcp_client import LEGACY, MODERN, told
+from tests.support.processes import wait_until
+from tests.support.web import Web, descriptors, port_of, web
 
 ERAS = [LEGACY, MODERN]
 

@@ -13,10 +13,10 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from lamplighter.frontends.http.guard import LET_IN, Receive, Scope
+from lamplighter.frontends.http.http_server import HttpConnection
 from lamplighter.frontends.http.refusals import Send
-from lamplighter.frontends.http.serving import Connection
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.web import page, port_of, web
+from tests.support.engine import Engine
+from tests.support.web import page, port_of, web
 
 BODY = 15 << 20
 HEAD = b"POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
@@ -84,9 +84,9 @@ def test_a_stranger_has_so_long_for_a_request() -> None:
 async def _strangers_and_one_we_know() -> None:
     config = Config(cast("Any", _app), http="h11", lifespan="off", log_config=None, interface="asgi3")
     config.load()
-    state, strangers, patience = ServerState(), dict[Connection, None](), 120.0
+    state, strangers, patience = ServerState(), dict[HttpConnection, None](), 120.0
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(config, state, strangers, patience), "127.0.0.1", 0
+        lambda: HttpConnection(config, state, strangers, patience), "127.0.0.1", 0
     )
     port = server.sockets[0].getsockname()[1]
     async with server, asyncio.timeout(120):
@@ -95,7 +95,7 @@ async def _strangers_and_one_we_know() -> None:
         while strangers or not state.connections:
             await asyncio.sleep(0)
         (known,) = state.connections
-        assert not cast("Connection", known).is_timed
+        assert not cast("HttpConnection", known).is_timed
         patience = 0.05
         whole, half = HEAD % b"one" + b"abcd", HEAD[:20]
         for parts in ((b"",), (half,), (HEAD % b"two" + b"ab",), (whole, half)):

@@ -17,10 +17,10 @@ import pytest
 
 from lamplighter.domain.token import digest_of, make_secret
 from lamplighter.errors import Code, LampError
-from lamplighter.testing import asker
-from lamplighter.testing.clockwork import Clockwork
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
+from tests.support import asker
+from tests.support.clockwork import Clockwork
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
 
 SECRET = re.compile(r"lamp_[0-9A-Za-z]{43}")
 Lamp = Callable[..., subprocess.CompletedProcess[str]]

@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.fixtures import EVERY_STEP
-from lamplighter.testing.mcp_client import (
+from tests.support.engine import Engine
+from tests.support.fixtures import EVERY_STEP
+from tests.support.mcp_client import (
     LEGACY,
     MODERN,
     McpClient,
@@ -28,7 +28,7 @@ from lamplighter.testing.mcp_client import (
     is_gone,
     outside,
 )
-from lamplighter.testing.processes import alive, inspect, wait_until
+from tests.support.processes import alive, inspect, wait_until
 
 pytestmark = pytest.mark.shared
 
@@ -75,12 +75,16 @@ def test_an_idle_bridge_starts_no_daemon(lit: Engine) -> None:
 
 
 @pytest.mark.alone
-def test_a_wait_in_flight_goes_on_with_the_next_daemon(lit: Engine) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_wait_in_flight_goes_on_with_the_next_daemon(lit: Engine, number: signal.Signals) -> None:
     with outside(lit) as (client, _):
         session = client.call("start_session", command=["cat"])["id"]
         arguments = {"session": session, "until": "text=later", "timeout": "60s", "since": 0}
         waiting = client.begin("tools/call", {"name": "wait_session", "arguments": arguments})
-        lit.kill(lit.daemon())
+        client.call("get_session", session=session)  # so that the call before it has been taken
+        daemon = lit.daemon()
+        os.kill(daemon[0], number)
+        assert wait_until(lambda: not alive(*daemon))
         client.call("send_input", session=session, text="later")
         assert client.result(waiting)["structuredContent"]["met"] == "text=later"
 

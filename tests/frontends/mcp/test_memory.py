@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN, ToolError, inhabitant, outside
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine
+from tests.support.mcp_client import LEGACY, MODERN, ToolError, inhabitant, outside
+from tests.support.processes import wait_until
+
+pytestmark = pytest.mark.shared
 
 
 @pytest.mark.parametrize("protocol", [LEGACY, MODERN])

@@ -17,10 +17,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from lamplighter.frontends.mcp.toolsets import TOOLSETS
-from lamplighter.testing import kiro_cli, scripted
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.mcp_client import bridge_command, told
-from lamplighter.testing.tmux import Tmux, tmux_of
+from tests.support import kiro_cli, scripted
+from tests.support.engine import Engine, engine
+from tests.support.mcp_client import bridge_command, told
+from tests.support.places import GOLDEN
+from tests.support.tmux import Tmux, tmux_of
 
 PATIENCE = "120s"
 PROSE: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -28,7 +29,6 @@ PROSE: dict[str, Callable[[dict[str, Any]], str]] = {
     "read_capture": lambda found: found["text"],
 }
 """Whose text is for a person or a model to read, as in the original."""
-GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def facts(found: Any) -> Iterator[str]:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import LEGACY, MODERN, McpClient, RpcError, outside
-from lamplighter.testing.processes import wait_until
+from tests.support.engine import Engine
+from tests.support.mcp_client import LEGACY, MODERN, McpClient, RpcError, outside
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.shared
 

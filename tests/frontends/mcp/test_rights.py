@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lamplighter.testing import mcp_agent
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import (
+from tests.support import mcp_agent
+from tests.support.engine import Engine
+from tests.support.mcp_client import (
     LEGACY,
     MODERN,
     McpClient,
@@ -22,7 +22,7 @@ from lamplighter.testing.mcp_client import (
     inhabitant,
     outside,
 )
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.processes import none_left, wait_until
 
 pytestmark = pytest.mark.shared
 
@@ -50,6 +50,7 @@ def asked_by(lit: Engine, action: str) -> set[str]:
     return {event["by"] for event in lit.events() if event["action"] == action}
 
 
+@pytest.mark.alone
 def test_many_of_others_are_ended_with_one_approval(lit: Engine) -> None:
     """By an agent in a session, after lamp approve; by a client outside, after its person has read every name."""
     for word in ("agents", "persons"):

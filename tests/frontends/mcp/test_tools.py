@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -15,8 +16,8 @@ from lamplighter.domain.permission import Act
 from lamplighter.frontends.mcp.core import TOOLSET
 from lamplighter.operations import every_operation
 from lamplighter.operations.records import NewRecord
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.mcp_client import (
+from tests.support.engine import Engine
+from tests.support.mcp_client import (
     LEGACY,
     MODERN,
     McpClient,
@@ -26,7 +27,7 @@ from lamplighter.testing.mcp_client import (
     inhabitant,
     outside,
 )
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.processes import none_left, wait_until
 
 pytestmark = pytest.mark.shared
 CORE = [
@@ -155,6 +156,10 @@ def test_a_cleanup_in_two_steps(client: McpClient, lit: Engine, mark: str) -> No
     token = {"_meta": {"progressToken": "here"}}
     done = client.raw("cleanup_sessions", {"apply": plan["plan"]}, **token)["structuredContent"]
     assert done["sums"]["ended"] == 3
+    proofs = [row["certificate"] for row in done["rows"]]
+    assert all(re.fullmatch(r"[1-9]\d* ended; survivors: none; guarantee: (kernel|tree)", proof) for proof in proofs), (
+        proofs
+    )
     steps = [told["progress"] for told in client.noticed("notifications/progress") if "total" in told]
     assert steps == [1, 2, 3], "what is slow says between them that it lives"
     with pytest.raises(ToolError) as again:
@@ -243,6 +248,28 @@ def test_output_is_capped_and_goes_on_from_its_cursor(client: McpClient) -> None
     assert whole.split()[:20000] == [str(number) for number in range(1, 20001)]
     newest = client.call("read_output", session=session, mode="output")
     assert newest["text"].split()[-2:] == ["20000", "ready"]
+    small = client.call("read_output", session=session, mode="output", lines=5000, limit=1000)
+    assert small["text"] == newest["text"][-1000:]
+    assert small["cut"] == len("".join(f"{number}\n" for number in range(15002, 20001)) + "ready\n") - 1000
+
+
+def test_a_screen_is_capped_too(client: McpClient) -> None:
+    session = client.call("start_session", command=["sh", "-c", "seq -f 'line-%09g' 1 20; exec cat"])["id"]
+    client.call("wait_session", session=session, until="text=line-000000020", since=0)
+    whole = client.call("read_output", session=session)
+    part = client.call("read_output", session=session, limit=100)
+    assert "cut" not in whole
+    assert part["text"] == whole["text"][-100:]
+    assert part["cut"] == len(whole["text"]) - 100
+
+
+def test_what_would_be_ignored_is_refused(client: McpClient) -> None:
+    session = client.call("start_session", command=["cat"], headless=True)["id"]
+    for ignored in ({"mode": "screen", "since": 0}, {"mode": "output", "since": 0, "lines": 5}):
+        with pytest.raises(ToolError) as refused:
+            client.call("read_output", session=session, **ignored)
+        assert refused.value.code == "BAD_INPUT"
+        assert "since" in str(refused.value)
 
 
 # -- calls that take long

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamplighter.testing.engine import Engine, engine
+from tests.support.engine import Engine, engine
 
 
 @pytest.fixture(scope="module")

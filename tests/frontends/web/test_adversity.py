@@ -14,11 +14,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
-from lamplighter.testing.browser import Visit, at_session, terminal_rows
-from lamplighter.testing.disk import fill, make_room, small_disk
-from lamplighter.testing.engine import Engine, engine, leaving_nothing
-from lamplighter.testing.ordinary import UID, OrdinaryEngine, find_python
-from lamplighter.testing.survivor import make_program, start_with
+from tests.support.browser import Visit, at_session, terminal_rows
+from tests.support.disk import fill, make_room, small_disk
+from tests.support.engine import Engine, engine, leaving_nothing
+from tests.support.ordinary import UID, OrdinaryEngine, find_python
+from tests.support.survivor import make_program, start_with
 
 pytestmark = pytest.mark.browser
 Visiting = Callable[..., Visit]

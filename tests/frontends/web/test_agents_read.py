@@ -11,8 +11,8 @@ import pytest
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.web import Page, Web, page, web
+from tests.support.engine import Engine, engine
+from tests.support.web import Page, Web, page, web
 
 MARKER = "MARKER-77"
 

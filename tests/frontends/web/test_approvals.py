@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lamplighter.testing import asker
-from lamplighter.testing.browser import PHONE, Visit, axe
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import wait_until
+from tests.support import asker
+from tests.support.browser import PHONE, Visit, axe
+from tests.support.engine import Engine, engine
+from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 pytestmark = pytest.mark.browser
 PageOf = Callable[..., Visit]
@@ -86,6 +86,42 @@ def test_a_plan_is_shown_whole_and_granted_at_once(calm: Engine, page_of: PageOf
     card.get_by_role("button", name=re.compile("^Grant")).click()
     page.get_by_role("button", name="Grant ending 8 sessions").click()
     assert wait_until(lambda: calm.call("list_approvals", request=request)["approvals"][0]["state"] == "granted")
+
+
+def test_a_long_plan_is_counted_and_opened_to_be_read(calm: Engine, page_of: PageOf) -> None:
+    """The daemon's answer as it is for thousands of rows, which are asked for once however often the list is looked at."""
+    session, agent = idle(calm, "hung"), Agent(calm)
+    plan = agent.ask("cleanup_sessions", selection="hung", others=True)["result"]["plan"]
+    agent.request("cleanup_sessions", apply=plan)
+    rows = [{"id": session, "name": f"hung-{number}", "verdict": "idle"} for number in range(3000)]
+    asked = {"whole": 0, "lists": 0}
+
+    def answer(route: Route) -> None:
+        whole = "request" in json.dumps(route.request.post_data_json)
+        asked["whole" if whole else "lists"] += 1
+        response = route.fetch()
+        body = response.json()
+        (found,) = body["approvals"] if "approvals" in body else body["result"]["approvals"]
+        found["arguments"] |= {"rows": rows} if whole else {"rows": rows[:5], "rows_left_out": 2995}
+        route.fulfill(response=response, json=body)
+
+    page = page_of(calm).page
+    page.route("**/api/call/list_approvals", answer)
+    page.evaluate("location.hash = '#/approvals'")
+    card = page.get_by_role("article", name=re.compile(r"agent asks to end 3\D?000 sessions"))
+    short = card.get_by_text(re.compile(r"3\D?000 sessions: hung-0, hung-1, hung-2, hung-3, hung-4 and 2\D?995 more"))
+    see(short).to_be_visible()
+    see(card).not_to_contain_text("hung-2999")
+    short.click()
+    see(card).to_contain_text(f"idle  hung-2999 ({session})")
+    looked = asked["lists"]
+    with page.expect_response("**/api/call/list_approvals"):
+        pass
+    assert asked["lists"] > looked
+    assert asked["whole"] == 1
+    see(card).to_contain_text("hung-2999")
+    card.get_by_role("button", name=re.compile("^Grant")).click()
+    see(page.get_by_role("button", name=re.compile(r"Grant ending 3\D?000 sessions"))).to_be_visible()
 
 
 def test_a_request_comes_by_itself_and_is_granted_for_one_call(calm: Engine, page_of: PageOf) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lamplighter.testing.browser import Visit, Visits
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import wait_until
+from tests.support.browser import Visit, Visits
+from tests.support.engine import Engine, engine
+from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lamplighter.testing.browser import PHONE, Visit, axe
-from lamplighter.testing.clockwork import FOLDER, Clockwork
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.leaving import claude_entry, conversation, playing, sleeper
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support.browser import PHONE, Visit, axe
+from tests.support.clockwork import FOLDER, Clockwork
+from tests.support.engine import Engine, engine
+from tests.support.leaving import claude_entry, conversation, playing, sleeper
+from tests.support.processes import none_left, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

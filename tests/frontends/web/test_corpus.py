@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lamplighter.testing import acp_agent, asker
-from lamplighter.testing.browser import DESK, PHONE, Visit
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.leaving import Thing, claude_entry, conversation, playing, sleeper
-from lamplighter.testing.processes import none_left, wait_until
-from lamplighter.testing.tmux import tmux_of
+from tests.support import acp_agent, asker
+from tests.support.browser import DESK, PHONE, Visit
+from tests.support.engine import Engine, engine
+from tests.support.leaving import Thing, claude_entry, conversation, playing, sleeper
+from tests.support.processes import none_left, wait_until
+from tests.support.tmux import tmux_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
-from lamplighter.testing.browser import PHONE, Visit, Visits, at_session, axe, terminal_rows
-from lamplighter.testing.engine import Engine, engine
+from tests.support.browser import PHONE, Visit, Visits, at_session, axe, terminal_rows
+from tests.support.engine import Engine, engine
 
 pytestmark = pytest.mark.browser
 Visiting = Callable[..., Visit]

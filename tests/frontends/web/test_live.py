@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Page, page, web
+import pytest
+
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.web import Page, page, web
+
+pytestmark = pytest.mark.shared
 
 Events = Iterator[tuple[str, Any]]
 

@@ -15,10 +15,10 @@ from websockets.sync.connection import Connection
 from lamplighter.errors import Code, LampError
 from lamplighter.frontends.web.assets import assets
 from lamplighter.frontends.web.statuses import STATUS
-from lamplighter.testing.clockwork import Clockwork
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import Page, page, web
+from tests.support.clockwork import Clockwork
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.web import Page, page, web
 
 CALL = "/api/call/list_sessions"
 KNOCK = """

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lamplighter.testing.browser import PHONE, Visit, axe
-from lamplighter.testing.engine import Engine, engine
+from tests.support.browser import PHONE, Visit, axe
+from tests.support.engine import Engine, engine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

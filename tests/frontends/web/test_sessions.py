@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lamplighter.testing.browser import PHONE, Visit, axe
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.tmux import tmux_of
+from tests.support.browser import PHONE, Visit, axe
+from tests.support.engine import Engine
+from tests.support.tmux import tmux_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lamplighter.testing.browser import Visit, Visits
-from lamplighter.testing.engine import Engine
+from tests.support.browser import Visit, Visits
+from tests.support.engine import Engine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lamplighter.testing import asker
-from lamplighter.testing.browser import Visit
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.processes import none_left, wait_until
+from tests.support import asker
+from tests.support.browser import Visit
+from tests.support.engine import Engine, engine
+from tests.support.processes import none_left, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -13,9 +13,9 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.connection import Connection
 
-from lamplighter.testing.engine import Engine
-from lamplighter.testing.processes import wait_until
-from lamplighter.testing.web import page
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+from tests.support.web import page
 
 FLOOD = "import sys\nline = 'lamp ' * 200 + '\\n'\nwhile True: sys.stdout.write(line)"
 STREAM = "import time\nwhile True: print('lamp ' * 4000, flush=True); time.sleep(0.01)"

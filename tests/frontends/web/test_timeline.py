@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lamplighter.domain.ending import How
-from lamplighter.testing.browser import PHONE, Visit, axe
-from lamplighter.testing.engine import Engine, engine
-from lamplighter.testing.past import Bygone, remember
+from tests.support.browser import PHONE, Visit, axe
+from tests.support.engine import Engine, engine
+from tests.support.past import Bygone, remember
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

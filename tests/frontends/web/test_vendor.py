@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.support.places import ROOT
+
 VENDOR = Path(str(files("lamplighter"))) / "frontends" / "web" / "static" / "vendor"
 DESCRIBED: dict[str, Any] = json.loads((VENDOR / "vendor.json").read_text())
 SCRIPTS = ("preact.js", "xterm.js")

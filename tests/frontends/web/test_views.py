@@ -11,8 +11,8 @@ from posixpath import dirname, join, normpath
 import pytest
 
 from lamplighter.frontends.web.assets import assets
-from lamplighter.testing.browser import Visits
-from lamplighter.testing.engine import Engine, engine
+from tests.support.browser import Visits
+from tests.support.engine import Engine, engine
 
 SEEN = """(seen) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => !seen });

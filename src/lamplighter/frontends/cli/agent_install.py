@@ -7,28 +7,26 @@ What each agent has where is in its module (`agents/`); how a text is changed is
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
-import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import unified_diff
 from itertools import groupby
 from typing import Any
 
-from lamplighter.agents.setup import Entry, Site, setup_of
+from lamplighter.agents.formats.setup import ConfigEntry, Site
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.cli import ledger
+from lamplighter.frontends.cli.agent_setup import server_entries, setup_of, site_of
 from lamplighter.frontends.cli.agent_texts import Text
 from lamplighter.frontends.cli.installation import Installation
-from lamplighter.frontends.cli.ledger import Kept, Ledger, checksum
-from lamplighter.frontends.cli.mcp import configuration
+from lamplighter.frontends.cli.ledger import Ledger, LedgerFile, checksum
 from lamplighter.frontends.cli.permitted import check_operator
 from lamplighter.frontends.cli.pieces import Piece
-from lamplighter.frontends.cli.placement import Step
-from lamplighter.frontends.cli.program import own_command
+from lamplighter.frontends.cli.placement import FileChange
 from lamplighter.home import find_home
+from lamplighter.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Change:
     path: str
     current: bytes | None
     after: bytes | None
-    kept: Kept | None = None
+    kept: LedgerFile | None = None
     before: bytes | None = None
     folders: tuple[str, ...] = ()
 
@@ -56,7 +54,7 @@ class AgentInstallation(Installation):
     def add(self, change: Change) -> None:
         self.changes.append(change)
         text = (change.after or b"").decode("utf-8", "replace")
-        self.steps.append(Step("remove" if change.after is None else "write", change.path, text=text))
+        self.steps.append(FileChange("remove" if change.after is None else "write", change.path, text=text))
 
     def document(self, dry: bool, failed: list[dict[str, Any]]) -> dict[str, Any]:
         """With differences in place of whole texts: what else is in such files is nobody's business."""
@@ -64,7 +62,7 @@ class AgentInstallation(Installation):
         changes = [{"act": step.act, "path": step.path, "diff": self.difference(step)} for step in self.steps]
         return {**found, "changes": changes}
 
-    def difference(self, step: Step) -> list[str]:
+    def difference(self, step: FileChange) -> list[str]:
         change = next(change for change in self.changes if change.path == step.path)
         before, after = (
             (text or b"").decode("utf-8", "replace").splitlines() for text in (change.current, change.after)
@@ -137,7 +135,7 @@ def _install(plan: AgentInstallation, texts: list[tuple[str, Text]]) -> None:
         after = put.encode()
         earlier = plan.ledger.find(path)
         folders = earlier.folders if earlier is not None else ledger.missing_folders(path)
-        kept = Kept(plan.target, path, checksum(after), clean is not None, folders, [list(one) for one in pieces])
+        kept = LedgerFile(plan.target, path, checksum(after), clean is not None, folders, [list(one) for one in pieces])
         plan.add(Change(path, current, after, kept, clean))
         if clean is not None:
             plan.notes.append(f"as it was: {plan.ledger.backup_of(path)}")
@@ -169,13 +167,7 @@ def _begin(options: dict[str, Any]) -> tuple[AgentInstallation, list[tuple[str, 
     if not dry:
         check_operator()
         plan.lock = plan.ledger.lock()
-    site = Site(
-        home=os.path.expanduser("~"),
-        project=(options.get("folder") or os.getcwd()) if options.get("project") else None,
-        environment=os.environ,
-        command=tuple(own_command()),
-        variables={name: os.environ[name] for name in ("LAMPLIGHTER_HOME",) if os.environ.get(name)},
-    )
+    site = site_of((options.get("folder") or os.getcwd()) if options.get("project") else None)
     return plan, [(path, Text(agent, path, found)) for path, found in _entries(agent, site)]
 
 
@@ -183,21 +175,16 @@ def project_of(agent: str, file: str) -> str | None:
     """The folder of the project in which an install of this agent has this file; None for one that is for all of them."""
     folder = os.path.dirname(file)
     while folder not in ("", os.sep):
-        site = Site(home=os.path.expanduser("~"), project=folder, environment=os.environ, command=("lamp",))
-        if any(os.path.realpath(path) == os.path.realpath(file) for path, _ in _entries(agent, site)):
+        if any(os.path.realpath(path) == os.path.realpath(file) for path, _ in _entries(agent, site_of(folder))):
             return folder
         folder = os.path.dirname(folder)
     return None
 
 
-def _entries(agent: str, site: Site) -> list[tuple[str, list[Entry]]]:
+def _entries(agent: str, site: Site) -> list[tuple[str, list[ConfigEntry]]]:
     """By file, in the order in which they are written."""
     setup = setup_of(agent)
-    file = setup.server(site)
-    config = configuration(agent, "core")
-    servers: dict[str, dict[str, Any]] = tomllib.loads(config) if file.endswith(".toml") else json.loads(config)
-    entries = [Entry(file, (top, name), value) for top, named in servers.items() for name, value in named.items()]
-    entries += setup.hooks(site)
+    entries = [*server_entries(setup, site), *setup.hooks(site)]
     return [(path, list(found)) for path, found in groupby(entries, key=lambda entry: entry.file)]
 
 
@@ -213,7 +200,7 @@ def _clean(kept_in: Ledger, path: str, text: Text, current: bytes | None) -> byt
     return _rest(path, text, current, before, kept).encode()
 
 
-def _rest(path: str, text: Text, current: bytes, before: bytes | None, kept: Kept | None) -> str:
+def _rest(path: str, text: Text, current: bytes, before: bytes | None, kept: LedgerFile | None) -> str:
     """The file without what is ours, when somebody has changed it since."""
     pieces = [Piece(*one) for one in kept.pieces] if kept is not None else []
     return _tried(path, text.take_out, current.decode(), before.decode() if before is not None else None, pieces)

@@ -5,11 +5,10 @@ Knows which of what is there is ours; knows nothing of files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from lamplighter.agents.setup import Entry, is_hook
+from lamplighter.agents.formats.setup import ConfigEntry, is_hook
 from lamplighter.frontends.cli import json_text, toml_text
 from lamplighter.frontends.cli.json_text import Child, Node
 from lamplighter.frontends.cli.pieces import Piece, piece
@@ -20,7 +19,7 @@ _BOM = "\ufeff"
 class Text:
     """One file's entries, for one agent."""
 
-    def __init__(self, agent: str, path: str, entries: Sequence[Entry]) -> None:
+    def __init__(self, agent: str, path: str, entries: Sequence[ConfigEntry]) -> None:
         self.agent = agent
         self.entries = entries
         self.toml = path.endswith(".toml")
@@ -47,9 +46,9 @@ class Text:
             text = changed
         return text, pieces
 
-    def _with_entry(self, text: str, entry: Entry) -> str:
+    def _with_entry(self, text: str, entry: ConfigEntry) -> str:
         if self.toml:
-            text = toml_text.with_table(text, entry.keys, table(entry.keys, entry.value))
+            text = toml_text.with_table(text, entry.keys, toml_text.table(entry.keys, entry.value))
             toml_text.parse(text)
             return text
         put = json_text.with_item if entry.item else json_text.with_value
@@ -82,7 +81,7 @@ class Text:
 
     # -- TOML
 
-    def _without_toml(self, text: str, entry: Entry, before: str | None) -> str:
+    def _without_toml(self, text: str, entry: ConfigEntry, before: str | None) -> str:
         found = toml_text.value_at(text, entry.keys)
         known = toml_text.value_at(before, entry.keys) if before else None
         if found is None or found == known:
@@ -93,7 +92,7 @@ class Text:
 
     # -- JSON
 
-    def _is_there(self, text: str, entry: Entry) -> bool:
+    def _is_there(self, text: str, entry: ConfigEntry) -> bool:
         node = json_text.find(text, entry.keys)
         if node is None:
             return False
@@ -103,7 +102,7 @@ class Text:
         ours = [hook for group in _groups(value) for hook in _groups(group.get("hooks")) if is_hook(hook, self.agent)]
         return ours == entry.value["hooks"]
 
-    def _without_json(self, text: str, entry: Entry, before: str | None) -> str:
+    def _without_json(self, text: str, entry: ConfigEntry, before: str | None) -> str:
         if not _says(text):
             return text
         if entry.item:
@@ -139,19 +138,6 @@ class Text:
                     assert hooks is not None
                     return (groups, group) if len(hooks.children) == 1 else (hooks, child)
         return None
-
-
-def table(keys: Sequence[str], value: dict[str, Any]) -> str:
-    """A table of texts, lists of texts and one level more. A JSON string is a TOML string too."""
-    lines = [f"[{'.'.join(keys)}]"]
-    for name, given in value.items():
-        if isinstance(given, dict):
-            pairs = cast("dict[str, str]", given)
-            inner = ", ".join(f"{key} = {json.dumps(text)}" for key, text in pairs.items())
-            lines.append(f"{name} = {{ {inner} }}")
-        else:
-            lines.append(f"{name} = {json.dumps(given)}")
-    return "\n".join(lines) + "\n"
 
 
 def _without(text: str, keys: Sequence[str], before: str | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.catalogue import Command, spellings
+from lamplighter.frontends.cli.command import Command, spellings
 
 _METAVARS = {
     "grace": "TIME",
@@ -50,10 +50,6 @@ _METAVARS = {
 }
 
 
-ENDS_ONE = ("end", "kill")
-"""Commands that name the session they end, so that nobody ends more than is meant."""
-
-
 class Arguments:
     """What was asked for: `request` goes to the daemon, `options` is for the client alone."""
 
@@ -62,6 +58,13 @@ class Arguments:
     def __init__(self) -> None:
         self.request: dict[str, Any] = {}
         self.options: dict[str, Any] = {}
+
+    @property
+    def key(self) -> str:
+        """The idempotency key that was given, or a new one."""
+        from lamplighter.domain.call_key import new_key
+
+        return self.options.get("key") or new_key()
 
 
 def parse(command: Command, words: list[str]) -> Arguments:
@@ -99,7 +102,7 @@ class _Parser:
                 self.at += 1
         if self.found.options.get("help"):
             return self.found
-        if self.command.name in ENDS_ONE:
+        if self.command.ends_one:
             self._check_one()
         self._place()
         return self.found

@@ -10,7 +10,7 @@ import base64
 from typing import Any
 
 from lamplighter.errors import Code, LampError
-from lamplighter.frontends.cli.client import Client
+from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.holder.wire import Channel
 from lamplighter.home import Home
 
@@ -34,7 +34,7 @@ class Attachment:
         return base64.b64decode(self.result.get("screen") or "")
 
 
-class Way:
+class SessionRoute:
     """The way to one session."""
 
     def __init__(self, home: Home, request: dict[str, Any]) -> None:
@@ -43,12 +43,12 @@ class Way:
 
     def go(self, **changes: Any) -> Attachment:
         """Attach, with all the patience there is."""
-        return self._attach(Client(self.home), changes)
+        return self._attach(DaemonClient(self.home), changes)
 
     def go_again(self, **changes: Any) -> Attachment | None:
         """One short try; None when it may work later. LampError when it never will."""
         try:
-            return self._attach(Client(self.home, patience=0, limit=_STEP), changes)
+            return self._attach(DaemonClient(self.home, patience=0, limit=_STEP), changes)
         except LampError as error:
             if error.code in _FOR_EVER:
                 raise
@@ -56,7 +56,7 @@ class Way:
 
     def redraw(self) -> tuple[bytes, int] | None:
         """The screen as it is now and the cursor it stands for, if the daemon is there to say."""
-        client = Client(self.home, start=False, patience=0, limit=1.0)
+        client = DaemonClient(self.home, start=False, patience=0, limit=1.0)
         try:
             page = client.call("read_output", {"session": self.request["session"], "mode": "vt"})
         except LampError:
@@ -67,7 +67,7 @@ class Way:
         """A page of the log from this cursor on, and the cursor after it, if the daemon is there to say."""
         request = {"session": self.request["session"], "mode": "output", "since": cursor}
         try:
-            page = Client(self.home, patience=0, limit=_STEP).call("read_output", request)
+            page = DaemonClient(self.home, patience=0, limit=_STEP).call("read_output", request)
         except LampError:
             return None
         return page["text"].encode("utf-8", "replace"), page["cursor"]
@@ -75,12 +75,14 @@ class Way:
     def fate(self) -> dict[str, Any] | None:
         """The session in full, if it has ended and the daemon is there to say."""
         try:
-            found = Client(self.home, patience=0, limit=_STEP).call("get_session", {"session": self.request["session"]})
+            found = DaemonClient(self.home, patience=0, limit=_STEP).call(
+                "get_session", {"session": self.request["session"]}
+            )
         except LampError:
             return None
         return found if found["state"] == "ended" else None
 
-    def _attach(self, client: Client, changes: dict[str, Any]) -> Attachment:
+    def _attach(self, client: DaemonClient, changes: dict[str, Any]) -> Attachment:
         result, sock = client.call_for_socket("attach_session", {**self.request, **changes})
         self.request = {**self.request, "session": result["id"]}  # a name can be given anew while one looks away
         channel = Channel(sock)
@@ -88,7 +90,7 @@ class Way:
         return Attachment(result, channel)
 
 
-class Outcome:
+class AttachOutcome:
     """How being attached was over: detached, ended, lost, broken (nobody reads our output), or stopped by a signal."""
 
     __slots__ = ("certificate", "exit", "how", "lost", "recovered", "signal")
@@ -104,7 +106,7 @@ class Outcome:
         self.recovered = 0  # bytes that were read from the log instead
 
 
-def outcome_of(session: dict[str, Any]) -> Outcome:
+def outcome_of(session: dict[str, Any]) -> AttachOutcome:
     """The outcome, from a session that ended while nobody was connected to it."""
     ending: dict[str, Any] = session.get("ending") or {}
-    return Outcome("ended", session.get("exit") or ending.get("exit"), ending.get("certificate"))
+    return AttachOutcome("ended", session.get("exit") or ending.get("exit"), ending.get("certificate"))

@@ -11,7 +11,7 @@ Span = tuple[str, str]
 """A text that is harmless to show, and its style: good, bad, warn, dim, strong, or nothing."""
 
 
-class Line:
+class TextLine:
     """One line. `loud` goes to standard error: what nobody may miss, and what is not the result itself."""
 
     __slots__ = ("loud", "spans")
@@ -54,13 +54,13 @@ class Forest:
         self.roots = list(roots)
 
 
-Block = Line | Table | Forest
+Block = TextLine | Table | Forest
 
 
 def facts(pairs: Sequence[tuple[str, Span | str]]) -> list[Block]:
     """Names and values under one another, the values in line."""
     longest = max((len(name) for name, _ in pairs), default=0)
-    return [Line((f"{name:<{longest}}  ", "dim"), value) for name, value in pairs]
+    return [TextLine((f"{name:<{longest}}  ", "dim"), value) for name, value in pairs]
 
 
 def grow(nodes: dict[str, Branch], parents: dict[str, str | None]) -> list[Branch]:

@@ -12,16 +12,15 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lamplighter.domain.counting import counted
+from lamplighter.domain.text.plural import counted
 from lamplighter.errors import LampError
 from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.catalogue import Command, spellings
+from lamplighter.frontends.cli.command import AgentNames, Command, spellings
 
 Candidate = tuple[str, str]
 
 FOLDERS, COMMAND = " folders", " command"
 """To the shell: complete this by yourself. A command with how many words there are from its program to the cursor."""
-_ENDED_TOO = ("show", "read", "replay", "events")
 _ENDED_MOST = 300
 _LIMIT = 0.7
 _VERDICTS = ("working", "waiting", "idle", "finished", "stuck", "orphaned", "leftovers", "unknown")
@@ -81,7 +80,7 @@ def _find(before: list[str], current: str) -> Iterable[Candidate]:
         before = before[1:]
     commands = catalogue.load()
     if not before or before == ["help"]:
-        yield from ((name, command.summary) for name, command in commands.items())
+        yield from ((name, entry["summary"]) for name, entry in commands.entries.items())
         if not before:
             yield from (("help", "what a command does"), ("--help", ""), ("--version", ""), ("--json", ""))
         return
@@ -140,7 +139,7 @@ class _Place:
             return [(choice, "") for choice in field["choices"]]
         name = field["name"]
         if name in ("session", "parent"):
-            return _sessions(ended=self.command.name in _ENDED_TOO)
+            return _sessions(ended=self.command.ended_too)
         if name == "selection":
             return _selections(current)
         if name in ("plan", "apply"):
@@ -149,6 +148,8 @@ class _Place:
             return _requests()
         if name == "record":
             return _records()
+        if name == "agent":
+            return [(agent, "") for agent in AgentNames("start")]
         if name == "until":
             return [("idle", ""), ("ended", ""), ("text=", "")]
         if name == "cwd":
@@ -201,11 +202,11 @@ def _records() -> Iterator[Candidate]:
 
 
 def _ask(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    from lamplighter.frontends.cli.client import Client
+    from lamplighter.frontends.cli.client import DaemonClient
     from lamplighter.home import find_home
 
     try:
-        return Client(find_home(), start=False, patience=0, limit=_LIMIT).call(operation, arguments)
+        return DaemonClient(find_home(), start=False, patience=0, limit=_LIMIT).call(operation, arguments)
     except LampError:
         return {}  # no daemon, or one that does not know this yet
 

@@ -28,7 +28,7 @@ class _BrokenError(Exception):
     """The connection ended before the answer."""
 
 
-class Client:
+class DaemonClient:
     """`start`: a daemon may be started. `patience`: how long to try again after a break. `limit`: for a whole call."""
 
     def __init__(
@@ -134,7 +134,7 @@ class _Connection:
             if "item" in answer:
                 each(answer["item"])
             elif "error" in answer:
-                raise as_error(answer["error"])
+                raise LampError.from_document(answer["error"])
             elif "result" in answer:
                 descriptors, self._descriptors = self._descriptors, []
                 return answer["result"], descriptors
@@ -191,18 +191,6 @@ def _request(operation: str, arguments: Document, key: str) -> Document:
 
 def _is_past(until: float | None) -> bool:
     return until is not None and time.monotonic() >= until
-
-
-def as_error(document: Document) -> LampError:
-    """The error that the daemon sent; one of a newer daemon, whose code is not known here, is INTERNAL and says so."""
-    sent: Document = document.get("details") or {}
-    details = {name: value for name, value in sent.items() if name not in ("code", "message", "hint")}
-    known = document.get("code") in Code.__members__
-    code = Code(document["code"]) if known else Code.INTERNAL
-    message = str(document.get("message", ""))
-    if not known:
-        message = f"{document.get('code')}: {message}"
-    return LampError(code, message, str(document.get("hint", "")), **details)
 
 
 def unreachable(message: str, hint: str = "lamp status shows whether it runs; then try again") -> UnavailableError:

@@ -11,24 +11,12 @@ import shutil
 from typing import Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.catalogue import SHELLS, Command
 from lamplighter.frontends.cli.installation import Installation
-from lamplighter.frontends.cli.output import Output
 from lamplighter.frontends.cli.placement import marked, put, standing, take
 from lamplighter.frontends.cli.program import own_command
 
+SHELLS = ("bash", "zsh", "fish")
 _BASH_COMPLETION = ("/usr/share/bash-completion/bash_completion", "/etc/profile.d/bash_completion.sh")
-
-
-def completion(_: Command, arguments: Arguments, output: Output) -> int:
-    """Print the script."""
-    shell = arguments.request["shell"]
-    if output.as_json:
-        output.document({"shell": shell, "script": script(shell)})
-    else:
-        output.raw(script(shell))
-    return 0
 
 
 def script(shell: str) -> str:

@@ -15,13 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lamplighter.domain.counting import counted
+from lamplighter.agents import agent_named, names_with
+from lamplighter.domain.text.plural import counted
 from lamplighter.errors import Code, ConflictError, InputError, UnavailableError
 from lamplighter.frontends.cli import agent_install, completion, unit
 from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import Client, new_key
+from lamplighter.frontends.cli.client import DaemonClient, new_key
 from lamplighter.frontends.cli.installation import Installation
-from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.output import CommandOutput
 from lamplighter.frontends.cli.permitted import check_operator
 from lamplighter.frontends.cli.program import own_command
 from lamplighter.frontends.cli.service import is_running, may_have_sessions
@@ -29,10 +30,11 @@ from lamplighter.frontends.cli.statuses import DECLINED
 from lamplighter.frontends.cli.text import clean
 from lamplighter.holder.boot import living_keeper
 from lamplighter.home import Home, find_home
+from lamplighter.slices import every_slice
 
 OURS = frozenset(
     {
-        *("sessions", "run", "installed", "snapshots", "lost", "kiro", "config.toml", "start.lock"),
+        *("sessions", "run", "installed", "snapshots", "lost", "config.toml", "start.lock"),
         *(f"{role}.{what}" for role in ("daemon", "keeper") for what in ("json", "lock", "log", "pid")),
     }
 )
@@ -42,13 +44,13 @@ _STAMP = "lamplighter-stamp"
 _GONE_SECONDS = 60.0
 
 
-def uninstall_everything(arguments: Arguments, output: Output, agents: tuple[str, ...]) -> int:
+def uninstall_everything(arguments: Arguments, output: CommandOutput) -> int:
     """0; 3 when a part could not be taken away, 9 when the answer was no."""
     dry, home = bool(arguments.options.get("dry_run")), find_home()
     if not dry:
         check_operator()
     alive = _alive(home)
-    parts = _Parts(home, agents)
+    parts = _Parts(home)
     shown = parts.shown(alive)
     if dry or not (arguments.options.get("yes") or _agreed(shown, output)):
         _tell(output, shown, applied=False, left=parts.left())
@@ -66,10 +68,10 @@ def uninstall_everything(arguments: Arguments, output: Output, agents: tuple[str
 
 
 class _Parts:
-    def __init__(self, home: Home, agents: tuple[str, ...]) -> None:
+    def __init__(self, home: Home) -> None:
         self.home = home
-        self.options: list[dict[str, Any]] = [{"target": agent} for agent in agents]
-        self.options += _projects(home, agents)
+        self.options: list[dict[str, Any]] = [{"target": agent} for agent in names_with("setup")]
+        self.options += _projects(home)
 
     def plans(self, *, dry: bool) -> list[Any]:
         """Each made when it is its turn: one install or uninstall of agents at a time holds the ledger."""
@@ -131,7 +133,8 @@ class _Parts:
 
 
 def _is_ours(name: str) -> bool:
-    return name in OURS or name.startswith(_DATABASE)
+    of_slices = (mine for each in every_slice().values() for mine in each.state)
+    return name in OURS or name.startswith(_DATABASE) or name in of_slices
 
 
 def _is_own_run(home: Home) -> bool:
@@ -147,14 +150,14 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _projects(home: Home, agents: tuple[str, ...]) -> list[dict[str, Any]]:
+def _projects(home: Home) -> list[dict[str, Any]]:
     """Where agents were set up for one project alone, by what is on record."""
     found: dict[tuple[str, str], None] = {}
     for path in sorted(Path(home.state, "installed").glob("*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             kept = json.loads(path.read_text(encoding="utf-8"))
             agent, file = str(kept["agent"]), str(kept["path"])
-            folder = agent_install.project_of(agent, file) if agent in agents else None
+            folder = agent_install.project_of(agent, file) if agent_named(agent).setup else None
             if folder is not None:
                 found[agent, folder] = None
     return [{"target": agent, "project": True, "folder": folder} for agent, folder in found]
@@ -163,10 +166,10 @@ def _projects(home: Home, agents: tuple[str, ...]) -> list[dict[str, Any]]:
 def _alive(home: Home) -> int:
     if not is_running(home) and not may_have_sessions(home):
         return 0
-    return int(Client(home).call("get_status", {})["alive"])
+    return int(DaemonClient(home).call("get_status", {})["alive"])
 
 
-def _agreed(shown: list[str], output: Output) -> bool:
+def _agreed(shown: list[str], output: CommandOutput) -> bool:
     if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
         raise InputError(
             Code.BAD_INPUT,
@@ -183,7 +186,7 @@ def _agreed(shown: list[str], output: Output) -> bool:
 def _stop(home: Home) -> None:
     """Daemon and keeper; with the sessions, which were agreed to."""
     if is_running(home) or may_have_sessions(home):
-        went = Client(home).call("stop_daemon", {"all": True}, new_key())
+        went = DaemonClient(home).call("stop_daemon", {"all": True}, new_key())
         rows: list[dict[str, Any]] = went["ended"]
         bad = [row for row in rows if row.get("error") or (row["certificate"] and row["certificate"]["survivors"])]
         if bad:
@@ -205,7 +208,7 @@ def _stop(home: Home) -> None:
     )
 
 
-def _tell(output: Output, shown: list[str], *, applied: bool, left: list[str]) -> None:
+def _tell(output: CommandOutput, shown: list[str], *, applied: bool, left: list[str]) -> None:
     if output.as_json:
         output.document({"applied": applied, "steps": shown, "left": left})
         return

@@ -12,15 +12,15 @@ import os
 import select
 import socket
 
-from lamplighter.frontends.cli.client import Client, make_folders, new_key, unreachable
-from lamplighter.frontends.cli.output import Output
+from lamplighter.frontends.cli.client import DaemonClient, make_folders, new_key, unreachable
+from lamplighter.frontends.cli.output import CommandOutput
 from lamplighter.frontends.cli.signals import Signals
 from lamplighter.home import Home
 
 _PATIENCE = 10.0
 
 
-def stay(home: Home, output: Output) -> int:
+def stay(home: Home, output: CommandOutput) -> int:
     """Start the daemon if need be, and stay. TERM, INT or HUP stop it; so does whoever says `lamp down`."""
     with Signals(("TERM", "INT", "HUP")) as signals:
         make_folders(home)
@@ -66,7 +66,7 @@ def _stop(home: Home) -> None:
     from lamplighter.frontends.cli.service import is_running
 
     if is_running(home):
-        Client(home, start=False, patience=_PATIENCE).call("stop_daemon", {}, new_key())
+        DaemonClient(home, start=False, patience=_PATIENCE).call("stop_daemon", {}, new_key())
 
 
 def is_wanted(home: Home) -> bool:

@@ -14,6 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lamplighter.frontends.cli import catalogue
+from lamplighter.frontends.cli.catalogue import class_of
+from lamplighter.frontends.cli.command import FIELD
+from lamplighter.frontends.cli.commands import NAMES
+from lamplighter.operations import every_operation
 from lamplighter.operations.operation import Operation
 
 FILE = Path(__file__).with_name("commands.json")
@@ -21,97 +26,47 @@ FILE = Path(__file__).with_name("commands.json")
 MANUAL = Path(__file__).parents[4] / "docs" / "commands.md"
 """Only in the source tree."""
 
-_HANDOFF_OPTIONS = {
-    "decisions": "--decision",
-    "open_loops": "--open-loop",
-    "preferences": "--preference",
-    "constraints": "--constraint",
-    "warnings": "--warning",
-    "next_session_focus": "--focus",
-    "resolved_loops": "--resolved",
-    "dropped_loops": "--dropped",
-    "transcript_path": "--transcript",
-    "succession_policy": "--policy",
-}
-OPTIONS = {
-    ("wait_session", "until"): "--for",
-    ("load_handoff", "prompt"): "--for",
-    ("start_session", "from_session"): "--from",
-    ("cleanup_sessions", "older_than"): "--quiet-for",
-    **{(operation, "everywhere"): "--global" for operation in ("search_records", "list_records")},
-    **{(operation, "types"): "--type" for operation in ("search_records", "list_records")},
-    **{
-        (operation, field): option
-        for operation in ("end_session", "hand_off")
-        for field, option in _HANDOFF_OPTIONS.items()
-    },
-}
-"""Options that are not called as their field is."""
-
-ALSO = {
-    ("start_session", "max_age"): ("--timeout",),
-    ("cleanup_sessions", "older_than"): ("--older-than",),
-    ("list_sessions", "all"): ("-a",),
-    ("read_output", "lines"): ("-n",),
-    ("read_output", "follow"): ("-f",),
-    ("list_events", "follow"): ("-f",),
-}
-"""What an option may be called too: short, as people know it from elsewhere, or as it was called before."""
-
-FLAGS = {("read_output", "mode"): ("screen", "output", "cast", "transcript")}
-"""Fields whose choices are flags of their own: --screen instead of --mode screen."""
-
-WORDS = {("send_input", "text"), ("search_records", "query")}
-"""Positional fields that take every word that is left, joined by a space."""
+_FOR_COMMANDS = ("hand_off", "store_records", "update_record")
+"""Operations without a command of their own, whose fields other commands have."""
 
 
 def describe(operation: Operation) -> dict[str, Any]:
     """One operation as the command line sees it."""
-    summary, _, details = operation.description.partition("\n\n")
     schema = operation.request.model_json_schema()
     required = schema.get("required", [])
     fields = [
-        _field(operation, name, facts, schema.get("$defs", {}), name in required)
+        _field(name, facts, schema.get("$defs", {}), name in required)
         for name, facts in schema.get("properties", {}).items()
         if not facts.get("hidden")
     ]
     return {
-        "name": operation.name,
-        "command": operation.command,
-        "group": operation.group,
+        "details": _texts(operation)[1],
         "positional": list(operation.positional),
         "changes": operation.changes,
-        "summary": " ".join(summary.split()),
-        "details": " ".join(details.split()),
         "fields": fields,
     }
 
 
-def _field(
-    operation: Operation, name: str, facts: dict[str, Any], definitions: dict[str, Any], required: bool
-) -> dict[str, Any]:
+def _texts(operation: Operation) -> tuple[str, str]:
+    """Summary and details."""
+    summary, _, details = operation.description.partition("\n\n")
+    return " ".join(summary.split()), " ".join(details.split())
+
+
+def _field(name: str, facts: dict[str, Any], definitions: dict[str, Any], required: bool) -> dict[str, Any]:
     shape = _shape(facts, definitions)
-    negated = shape.get("type") == "boolean" and facts.get("default") is True
-    flags = FLAGS.get((operation.name, name))
-    spelt = OPTIONS.get((operation.name, name), f"--{'no-' if negated else ''}{name.replace('_', '-')}")
-    positional = name in operation.positional
     each = _shape(shape["items"], definitions) if "items" in shape else shape
-    also = ALSO.get((operation.name, name))
-    return {
+    found = {
         "name": name,
-        "option": None if positional or flags else spelt,
-        **({"also": list(also)} if also else {}),
-        "flags": {f"--{choice}": choice for choice in flags} if flags else None,
         "type": each.get("type", "string"),
         "required": required,
         "default": facts.get("default"),
-        "choices": None if flags else each.get("enum"),
+        "choices": each.get("enum"),
         "description": facts.get("description", ""),
         "list": shape.get("type") == "array" or _takes_several(facts),
         "dict": shape.get("type") == "object",
-        "negated": negated,
-        "words": (operation.name, name) in WORDS,
     }
+    return {name: value for name, value in found.items() if name not in FIELD or value != FIELD[name]}
 
 
 def _takes_several(facts: dict[str, Any]) -> bool:
@@ -131,18 +86,31 @@ def _shape(facts: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
 
 
 def generate() -> str:
-    """The file's text."""
-    from lamplighter.operations import every_operation
+    """The file's text: what `lamp --help` lists, then the operations that a command needs."""
+    operations = every_operation()
+    entries = [_entry(name, operations) for name in NAMES]
+    wanted = [each for each in operations.values() if each.command or each.name in _FOR_COMMANDS]
+    lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
+    described = [f"{json.dumps(each.name)}: {json.dumps(describe(each), ensure_ascii=False)}" for each in wanted]
+    return '{"commands": [\n' + ",\n".join(lines) + '\n], "operations": {\n' + ",\n".join(described) + "\n}}\n"
 
-    commands = [describe(operation) for operation in every_operation().values()]
-    return json.dumps({"commands": commands}, indent=1, ensure_ascii=False) + "\n"
+
+def _entry(name: str, operations: dict[str, Operation]) -> dict[str, str]:
+    own = class_of(name)
+    of = next((each for each in operations.values() if each.command == name), operations.get(own.operation))
+    return {
+        "command": name,
+        "operation": of.name if of else "",
+        "group": own.group or (of.group if of else ""),
+        "summary": own.summary or (_texts(of)[0] if of else ""),
+    }
 
 
 def manual() -> str:
     """docs/commands.md: what `--help` says of every command."""
-    from lamplighter.frontends.cli import catalogue, guide, plain
+    from lamplighter.frontends.cli import guide, plain
 
-    parts = ["# Commands\n\nMade from the operations, as `lamp COMMAND --help` shows it.\n"]
+    parts = ["# Commands\n\nGenerated: this is what `lamp COMMAND --help` prints.\n"]
     for name, command in catalogue.load().items():
         parts.append(f"## lamp {name}\n\n```\n{chr(10).join(plain.lines(guide.page(command)))}\n```\n")
     return "\n".join(parts)

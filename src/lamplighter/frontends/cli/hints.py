@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from lamplighter.errors import InputError
-from lamplighter.frontends.cli.arguments import ENDS_ONE, metavar, parse
-from lamplighter.frontends.cli.catalogue import Command
+from lamplighter.frontends.cli.arguments import metavar, parse
+from lamplighter.frontends.cli.command import Command
 
 _REST = "…"
 _SEVERAL = frozenset("*?[],+")
@@ -55,26 +55,6 @@ _TOLD: dict[str, str] = {
         ("pause", "suspend"), "lamp send ID --keys C-z stops what is in front, where that heeds it; lamp end ID ends it"
     ),
 }
-_OPTIONS: dict[tuple[str, str], str] = {
-    ("end", "--note"): "--checkpoint TEXT keeps what the session knew, --reason TEXT why it ended",
-    ("end", "--message"): "--reason TEXT says why it ended, --checkpoint TEXT keeps what the session knew",
-    ("end", "-m"): "--reason TEXT says why it ended, --checkpoint TEXT keeps what the session knew",
-    ("end", "--force"): "lamp kill ID --force ends it without asking it first",
-    ("kill", "-9"): "lamp kill ID --grace 0 sends KILL at once",
-    ("prune", "--dry-run"): "lamp prune alone deletes nothing; lamp prune --apply does",
-    ("ls", "-l"): "lamp ls shows all there is to a line; lamp show ID shows one session in full",
-    **dict.fromkeys(
-        [("start", one) for one in ("-d", "--detach", "--background")],
-        "start comes back at once by itself; lamp run waits for the command",
-    ),
-    **dict.fromkeys(
-        [("run", one) for one in ("-d", "--detach", "--background")],
-        "lamp start runs it in the background; run waits for the command",
-    ),
-    **dict.fromkeys(
-        [("run", one) for one in ("-i", "-t", "-it")], "run needs no such option: on a terminal the command gets one"
-    ),
-}
 _BULK = ("--dry-run", "--older-than", "--quiet-for", "--all", "--yes", "--selection")
 
 
@@ -93,9 +73,9 @@ def for_command(commands: Mapping[str, Command], name: str, rest: Sequence[str])
 
 def for_option(command: Command, spelling: str, known: Sequence[str], words: Sequence[str]) -> str:
     """What to do about an option that a command has not. `words`: all that was typed after the command."""
-    if command.name in ENDS_ONE and spelling in _BULK:
+    if command.ends_one and spelling in _BULK:
         return for_several(words)
-    told = _OPTIONS.get((command.name, spelling))
+    told = command.elsewhere.get(spelling)
     if told is not None:
         return told
     near = get_close_matches(spelling, known, 1) if spelling.startswith("--") else []
@@ -152,7 +132,7 @@ def _needed(commands: Mapping[str, Command], name: str) -> list[str]:
     if "command" in command.positional:
         return ["--", "COMMAND"]
     fields = map(command.field, command.positional)
-    return [metavar(field) for field in fields if field["required"] or name in ENDS_ONE]
+    return [metavar(field) for field in fields if field["required"] or command.ends_one]
 
 
 def _is_understood(commands: Mapping[str, Command], words: Sequence[str]) -> bool:

@@ -19,9 +19,6 @@ TYPE_CHECKING = False  # typing takes longer to import than all of this
 if TYPE_CHECKING:
     from types import FrameType
 
-    from lamplighter.frontends.cli.arguments import Arguments
-    from lamplighter.frontends.cli.catalogue import Command
-    from lamplighter.frontends.cli.output import Output
 
 _SECONDS = {"start": 4.0, "compact": 3.0, "stop": 1.0, "end": 1.0}
 """How long an agent is kept waiting at most. At a start a daemon may have to be started first."""
@@ -39,11 +36,6 @@ def main(words: list[str]) -> int:
         except BaseException:  # also Ctrl-C, which is meant for the agent
             return 0
     return 0
-
-
-def hook(_: Command, arguments: Arguments, __: Output) -> int:
-    """The same, for whoever comes by way of `main`."""
-    return main([arguments.request["agent"], arguments.request["event"]])
 
 
 def _tell(agent: str, event: str, until: float) -> None:
@@ -98,6 +90,9 @@ def _shortened(said: bytes) -> bytes:
 
 def _connect(event: str, until: float) -> _socket.socket | None:
     run, state = folders()
+    if _is_replaced(run):
+        found = _met(run, state, until)
+        return found or (_started(run, state, until) if event == "start" else None)
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.settimeout(max(0.001, until - time.monotonic()))
     try:
@@ -106,14 +101,39 @@ def _connect(event: str, until: float) -> _socket.socket | None:
     except OSError:
         connection.close()
     if os.path.exists(f"{state}/daemon.json"):  # it may live, and its socket have been taken away
-        from lamplighter.holder.boot import try_connect
-
-        found = try_connect(run, state)
+        found = _met(run, state, until)
         if found is not None:
             return found
     if event != "start":
         return None  # nobody is there to hear it, and nobody would want to have been started for it
     return _started(run, state, until)
+
+
+def _met(run: str, state: str, until: float) -> _socket.socket | None:
+    """The daemon, found in another way than by its socket alone, or one that takes its place."""
+    import signal
+
+    from lamplighter.holder.boot import try_connect
+
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, max(0.001, until - time.monotonic()))
+    found = try_connect(run, state)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if found is not None:
+        found.settimeout(max(0.001, until - time.monotonic()))
+        try:
+            os.utime(f"{run}/daemon.pid")  # it was looked at, and is of this release or of none that is ours to judge
+        except OSError:
+            return found
+    return found
+
+
+def _is_replaced(run: str) -> bool:
+    """Whether our files may be newer than the daemon, and its successor is to be waited for: see `holder.release`."""
+    try:
+        return os.stat(sys.modules["lamplighter"].__file__ or "").st_ctime > os.stat(f"{run}/daemon.pid").st_mtime
+    except OSError:
+        return False
 
 
 def _started(run: str, state: str, until: float) -> _socket.socket:

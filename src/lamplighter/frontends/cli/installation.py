@@ -6,14 +6,15 @@ Knows nothing of what is installed.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import unified_diff
 from typing import Any
 
-from lamplighter.frontends.cli.blocks import Block, Line
-from lamplighter.frontends.cli.output import Output
-from lamplighter.frontends.cli.placement import Step, perform, read
+from lamplighter.frontends.cli.blocks import Block, TextLine
+from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.placement import FileChange, perform, read
 from lamplighter.frontends.cli.text import clean
+from lamplighter.lazy_dataclass import dataclass
 
 _CALM_SECONDS = 120.0
 
@@ -24,7 +25,7 @@ class Installation:
 
     target: str
     first: list[list[str]] = field(default_factory=list[list[str]])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[FileChange] = field(default_factory=list[FileChange])
     then: list[list[str]] = field(default_factory=list[list[str]])
     by_hand: list[list[str]] = field(default_factory=list[list[str]])
     notes: list[str] = field(default_factory=list[str])
@@ -33,7 +34,7 @@ class Installation:
     def nothing_to_do(self) -> bool:
         return not (self.first or self.steps or self.then)
 
-    def carry_out(self, output: Output, *, dry: bool) -> int:
+    def carry_out(self, output: CommandOutput, *, dry: bool) -> int:
         """0, or 3 when a command failed; the files stay as they are then, and the next call goes on from there."""
         shown = [self.difference(step) for step in self.steps]
         failed = [] if dry else self.do()
@@ -54,7 +55,7 @@ class Installation:
             "notes": self.notes,
         }
 
-    def difference(self, step: Step) -> list[str]:
+    def difference(self, step: FileChange) -> list[str]:
         """The change of a file, before it is made."""
         return _as_diff(step)
 
@@ -68,22 +69,22 @@ class Installation:
     def _blocks(self, dry: bool, shown: list[list[str]], failed: list[dict[str, Any]]) -> list[Block]:
         blocks: list[Block] = []
         for words in self.first:
-            blocks.append(Line(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
+            blocks.append(TextLine(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
         for step, diff in zip(self.steps, shown, strict=True):
-            blocks.append(Line((_word(step.act, dry), "strong"), f"  {clean(step.path)}", _target(step)))
-            blocks += [Line((f"  {clean(line)}", "dim")) for line in diff]
+            blocks.append(TextLine((_word(step.act, dry), "strong"), f"  {clean(step.path)}", _target(step)))
+            blocks += [TextLine((f"  {clean(line)}", "dim")) for line in diff]
         for words in self.then:
-            blocks.append(Line(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
+            blocks.append(TextLine(("would run  " if dry else "ran  ", "dim"), shlex.join(words)))
         if self.nothing_to_do:
-            blocks.append(Line(f"nothing to do for {self.target}"))
+            blocks.append(TextLine(f"nothing to do for {self.target}"))
         for fault in failed:
             blocks.append(
-                Line(("failed: ", "bad"), shlex.join(fault["command"]), f": {clean(fault['said'])}", loud=True)
+                TextLine(("failed: ", "bad"), shlex.join(fault["command"]), f": {clean(fault['said'])}", loud=True)
             )
         if self.by_hand:
-            blocks.append(Line("then run:", loud=True))
-            blocks += [Line(f"  {shlex.join(words)}", loud=True) for words in self.by_hand]
-        return [*blocks, *(Line(("note: ", "strong"), clean(note), loud=True) for note in self.notes)]
+            blocks.append(TextLine("then run:", loud=True))
+            blocks += [TextLine(f"  {shlex.join(words)}", loud=True) for words in self.by_hand]
+        return [*blocks, *(TextLine(("note: ", "strong"), clean(note), loud=True) for note in self.notes)]
 
 
 def _word(act: str, dry: bool) -> str:
@@ -91,11 +92,11 @@ def _word(act: str, dry: bool) -> str:
     return f"would {act}" if dry else done[act]
 
 
-def _target(step: Step) -> str:
+def _target(step: FileChange) -> str:
     return f"  to  {clean(step.to)}" if step.to else ""
 
 
-def _as_diff(step: Step) -> list[str]:
+def _as_diff(step: FileChange) -> list[str]:
     """A new file is shown whole."""
     if step.act != "write":
         return []

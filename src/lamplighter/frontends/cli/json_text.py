@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from lamplighter.lazy_dataclass import dataclass
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -19,11 +21,11 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 _DEEPEST = 200
 
 
-class TextError(ValueError):
+class JsonTextError(ValueError):
     """It is no JSON, or not of the shape that was expected; the message says where."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Node:
     """A value and its place in the text. Of an object `children` have names, of a list none."""
 
@@ -37,7 +39,7 @@ class Node:
         return next((child.node for child in reversed(self.children) if child.name == name), None)
 
 
-@dataclass(slots=True)
+@dataclass
 class Child:
     """`start` is where its name begins, or itself; `comma` is where the comma after it stands, if there is one."""
 
@@ -72,7 +74,7 @@ def find(text: str, keys: Sequence[str]) -> Node | None:
         if node is None:
             return None
         if node.kind != "object":
-            raise TextError(f"{'.'.join(keys[:place]) or 'the whole'} is no object")
+            raise JsonTextError(f"{'.'.join(keys[:place]) or 'the whole'} is no object")
         node = node.get(key)
     return node
 
@@ -88,7 +90,7 @@ def with_value(text: str, keys: Sequence[str], value: Any) -> str:
     node = find(text, parent)
     assert node is not None, "the whole is there"
     if node.kind != "object":
-        raise TextError(f"{'.'.join(parent) or 'the whole'} is no object")
+        raise JsonTextError(f"{'.'.join(parent) or 'the whole'} is no object")
     return _added(text, node, json.dumps(keys[len(parent)], ensure_ascii=False) + ": ", missing)
 
 
@@ -98,7 +100,7 @@ def with_item(text: str, keys: Sequence[str], value: Any) -> str:
     if node is None:
         return with_value(text, keys, [value])
     if node.kind != "list":
-        raise TextError(f"{'.'.join(keys)} is no list")
+        raise JsonTextError(f"{'.'.join(keys)} is no list")
     return _added(text, node, "", value)
 
 
@@ -168,9 +170,9 @@ def _child(text: str, at: int, kind: str, depth: int) -> Child:
     return Child(json.loads(name[0]), at, _value(text, _skip(text, colon + 1), depth + 1))
 
 
-def _error(text: str, at: int, what: str) -> TextError:
+def _error(text: str, at: int, what: str) -> JsonTextError:
     line = text.count("\n", 0, at) + 1
-    return TextError(f"{what} in line {line}, column {at - text.rfind(chr(10), 0, at)}")
+    return JsonTextError(f"{what} in line {line}, column {at - text.rfind(chr(10), 0, at)}")
 
 
 # -- writing

@@ -13,13 +13,15 @@ import json
 import os
 import stat
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
+
+from lamplighter.lazy_dataclass import dataclass
 
 LONGEST = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+@dataclass(frozen=True)
+class LedgerFile:
     """`after`: what the file became, by its checksum. `existed`: there was a file before. `folders`: those made for it. `pieces`:
     what was changed in it, each as it was and as it is since."""
 
@@ -42,21 +44,21 @@ class Ledger:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return descriptor
 
-    def find(self, path: str) -> Kept | None:
+    def find(self, path: str) -> LedgerFile | None:
         try:
             with open(f"{self._at(path)}.json", encoding="utf-8") as file:
-                return Kept(**json.load(file))
+                return LedgerFile(**json.load(file))
         except (OSError, ValueError, TypeError):
             return None
 
-    def before(self, kept: Kept) -> bytes | None:
+    def before(self, kept: LedgerFile) -> bytes | None:
         """The file as it was; None when there was none."""
         return read(self.backup_of(kept.path)) if kept.existed else None
 
     def backup_of(self, path: str) -> str:
         return f"{self._at(path)}.before"
 
-    def keep(self, kept: Kept, before: bytes | None) -> None:
+    def keep(self, kept: LedgerFile, before: bytes | None) -> None:
         if before is not None:
             write(self.backup_of(kept.path), before, 0o600)
         write(f"{self._at(kept.path)}.json", json.dumps(asdict(kept), indent=1).encode(), 0o600)

@@ -6,7 +6,6 @@ Imports only what every command needs; a command's own module is imported when i
 from __future__ import annotations
 
 import errno
-import importlib
 import sys
 from collections.abc import Sequence
 
@@ -14,38 +13,10 @@ from lamplighter import __version__
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
 from lamplighter.frontends.cli import catalogue
 from lamplighter.frontends.cli.arguments import parse
-from lamplighter.frontends.cli.catalogue import Command
-from lamplighter.frontends.cli.output import Output, is_writable, silence
-from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, STATUS
-
-_OWN_WAY = {
-    "up": "service:up",
-    "open": "page:open_page",
-    "down": "service:down",
-    "status": "service:status",
-    "events": "follow:events",
-    "read": "follow:read",
-    "replay": "player:replay",
-    "wait": "ask:wait",
-    "cleanup": "cleanup:cleanup",
-    "approve": "approve:approve",
-    "attach": "attach:attach",
-    "run": "run:run",
-    "install": "install:install",
-    "uninstall": "install:uninstall",
-    "completion": "completion:completion",
-    "mcp": "mcp:mcp",
-    "hook": "hook:hook",
-    "token": "token:token",
-    "handoff": "handoff:handoff",
-    "remember": "records:remember",
-    "resolve": "records:resolve",
-    "supersede": "records:supersede",
-    "forget": "records:forget",
-    "export": "records:export",
-    "import": "records:bring_in",
-}
-"""Commands that do more than ask once and show the answer: module and function."""
+from lamplighter.frontends.cli.catalogue import Catalogue
+from lamplighter.frontends.cli.command import Command
+from lamplighter.frontends.cli.output import CommandOutput, is_writable, silence
+from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, status_of
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _guarded(words: list[str]) -> int:
-    output = Output(as_json=_wants_json(words))
+    output = CommandOutput(as_json=_wants_json(words))
     try:
         return _dispatch(words, output)
     except LampError as error:
@@ -88,12 +59,12 @@ def _guarded(words: list[str]) -> int:
         return _report(output, fault)
 
 
-def _report(output: Output, error: LampError) -> int:
+def _report(output: CommandOutput, error: LampError) -> int:
     output.error(error)
-    return STATUS[error.code]
+    return status_of(error.code)
 
 
-def _dispatch(words: list[str], output: Output) -> int:
+def _dispatch(words: list[str], output: CommandOutput) -> int:
     name, rest = _split(words)
     commands = catalogue.load()
     if name in ("--version", "-V"):
@@ -111,9 +82,7 @@ def _dispatch(words: list[str], output: Output) -> int:
     if arguments.options.get("help"):
         return _help(commands, [name], output)
     _check_platform()
-    module, _, function = _OWN_WAY.get(name, "ask:ask").partition(":")
-    run = getattr(importlib.import_module(f"lamplighter.frontends.cli.{module}"), function)
-    return run(command, arguments, output)
+    return command.run(arguments, output)
 
 
 def _check_platform() -> None:
@@ -140,7 +109,7 @@ def _wants_json(words: list[str]) -> bool:
     return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
-def _find(commands: dict[str, Command], name: str, rest: Sequence[str] = ()) -> Command:
+def _find(commands: Catalogue, name: str, rest: Sequence[str] = ()) -> Command:
     if name in commands:
         return commands[name]
     from lamplighter.frontends.cli import hints
@@ -149,7 +118,7 @@ def _find(commands: dict[str, Command], name: str, rest: Sequence[str] = ()) -> 
     raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", hints.for_command(commands, name, rest))
 
 
-def _help(commands: dict[str, Command], words: list[str], output: Output) -> int:
+def _help(commands: Catalogue, words: list[str], output: CommandOutput) -> int:
     from lamplighter.frontends.cli import guide
 
     names = [word for word in words if word not in ("--json", "--help", "-h")]
@@ -163,7 +132,7 @@ def _help(commands: dict[str, Command], words: list[str], output: Output) -> int
     return 0
 
 
-def _version(output: Output) -> int:
+def _version(output: CommandOutput) -> int:
     if output.as_json:
         output.document({"version": __version__})
     else:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from lamplighter.errors import LampError
 from lamplighter.frontends.cli import plain
-from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.frontends.cli.blocks import Block, TextLine
 from lamplighter.frontends.cli.text import clean
 
 
-class Output:
+class CommandOutput:
     """Standard output and error of one command. `as_json` is decided by the words on the command line."""
 
     def __init__(self, as_json: bool) -> None:
@@ -36,13 +36,20 @@ class Output:
         """Loud lines to standard error, the rest to standard output, in their order."""
         quiet: list[Block] = []
         for block in blocks:
-            if isinstance(block, Line) and block.loud:
+            if isinstance(block, TextLine) and block.loud:
                 self._draw(quiet, self.out)
                 quiet = []
                 self._draw([block], self.err)
             else:
                 quiet.append(block)
         self._draw(quiet, self.out)
+
+    def show(self, result: dict[str, Any], view: Callable[[dict[str, Any]], Iterable[Block]]) -> None:
+        """The result as JSON, or through this view."""
+        if self.as_json:
+            self.document(result)
+        else:
+            self.blocks(view(result))
 
     def raw(self, text: str) -> None:
         """A session's own output, as it is."""
@@ -54,10 +61,10 @@ class Output:
             self.document({"error": error.document()})
             return
         self.out.flush()
-        lines = [Line(("error: ", "bad"), f"{clean(error.message)} ({error.code.value})")]
-        lines += [Line(("  | ", "dim"), clean(line)) for line in error.details.get("screen") or ()]
+        lines = [TextLine(("error: ", "bad"), f"{clean(error.message)} ({error.code.value})")]
+        lines += [TextLine(("  | ", "dim"), clean(line)) for line in error.details.get("screen") or ()]
         if error.hint:
-            lines.append(Line(("hint: ", "strong"), clean(error.hint)))
+            lines.append(TextLine(("hint: ", "strong"), clean(error.hint)))
         self._draw(lines, self.err)
 
     def note(self, text: str) -> None:
@@ -69,9 +76,9 @@ class Output:
         blocks = list(blocks)
         if not stream.isatty():
             stream.write("".join(f"{line}\n" for line in plain.lines(blocks)))
-        elif all(isinstance(block, Line) for block in blocks):
+        elif all(isinstance(block, TextLine) for block in blocks):
             colour = "NO_COLOR" not in os.environ
-            lines = [block for block in blocks if isinstance(block, Line)]
+            lines = [block for block in blocks if isinstance(block, TextLine)]
             text = (plain.coloured(line) for line in lines) if colour else plain.lines(lines)
             stream.write("".join(f"{line}\n" for line in text))
         else:

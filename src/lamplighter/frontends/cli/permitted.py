@@ -10,7 +10,7 @@ import os
 
 from lamplighter.agents import marks, recognise
 from lamplighter.errors import Code, ForbiddenError, LampError
-from lamplighter.frontends.cli.client import Client
+from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.holder import proc
 from lamplighter.holder.tree import MARK
 from lamplighter.home import find_home
@@ -27,7 +27,7 @@ def check_operator() -> None:
             "ask the operator to run it in a shell outside any session; --dry-run shows what it would change",
         )
     try:
-        Client(find_home(), start=False, patience=0, limit=_SECONDS).call("may_install", {})
+        DaemonClient(find_home(), start=False, patience=0, limit=_SECONDS).call("may_install", {})
     except LampError as error:
         if error.code is Code.FORBIDDEN:
             raise

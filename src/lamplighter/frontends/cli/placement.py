@@ -20,7 +20,7 @@ BEFORE = ".before-lamp~"
 EDITED = ".edited~"
 
 
-class Step(NamedTuple):
+class FileChange(NamedTuple):
     """One change: `write` (text), `move` (to another path) or `remove`."""
 
     act: str
@@ -46,33 +46,35 @@ def standing(path: str) -> str:
     return "ours" if found[1] == _checksum(_MARK.sub("", text)) else "edited"
 
 
-def put(path: str, text: str) -> list[Step]:
+def put(path: str, text: str) -> list[FileChange]:
     """What it takes for this text to be there, with nothing of the user's lost."""
     found = standing(path)
     if found == "ours" and read(path) == text:
         return []
-    steps: list[Step] = []
+    steps: list[FileChange] = []
     if found == "edited":
-        steps.append(Step("move", path, to=_free(path + EDITED)))
+        steps.append(FileChange("move", path, to=_free(path + EDITED)))
     if found == "foreign":
         if os.path.lexists(path + BEFORE):
-            steps.append(Step("move", path + BEFORE, to=_free(path + BEFORE)))
-        steps.append(Step("move", path, to=path + BEFORE))
-    return [*steps, Step("write", path, text=text)]
+            steps.append(FileChange("move", path + BEFORE, to=_free(path + BEFORE)))
+        steps.append(FileChange("move", path, to=path + BEFORE))
+    return [*steps, FileChange("write", path, text=text)]
 
 
-def take(path: str) -> list[Step]:
+def take(path: str) -> list[FileChange]:
     """What it takes for what was there before to be there again."""
     found = standing(path)
     if found == "foreign":
         return []
-    steps = {"ours": [Step("remove", path)], "edited": [Step("move", path, to=_free(path + EDITED))]}.get(found, [])
+    steps = {"ours": [FileChange("remove", path)], "edited": [FileChange("move", path, to=_free(path + EDITED))]}.get(
+        found, []
+    )
     if os.path.lexists(path + BEFORE):
-        steps.append(Step("move", path + BEFORE, to=path))
+        steps.append(FileChange("move", path + BEFORE, to=path))
     return steps
 
 
-def perform(step: Step) -> None:
+def perform(step: FileChange) -> None:
     """Do it. Each step is whole or not done, and what is left after a crash is what the next call begins with."""
     if step.act == "write":
         _write(step.path, step.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine
 from lamplighter.frontends.cli.text import width
 
 COLOURS = {"good": "32", "bad": "1;31", "warn": "33", "dim": "2", "strong": "1"}
@@ -13,7 +13,7 @@ COLOURS = {"good": "32", "bad": "1;31", "warn": "33", "dim": "2", "strong": "1"}
 def lines(blocks: Iterable[Block]) -> Iterator[str]:
     """Every line of the blocks, without colour."""
     for block in blocks:
-        if isinstance(block, Line):
+        if isinstance(block, TextLine):
             yield _join(block.spans).rstrip()
         elif isinstance(block, Table):
             yield from _table(block)
@@ -21,7 +21,7 @@ def lines(blocks: Iterable[Block]) -> Iterator[str]:
             yield from _forest(block)
 
 
-def coloured(line: Line) -> str:
+def coloured(line: TextLine) -> str:
     """One line with colour."""
     return "".join(f"\x1b[{COLOURS[style]}m{text}\x1b[0m" if style in COLOURS else text for text, style in line.spans)
 

@@ -19,21 +19,21 @@ _FRESH = "\x1bc"
 _SLOWEST, _FASTEST = 1 / 16, 1024.0
 
 
-class Shown(NamedTuple):
+class TimedText(NamedTuple):
     """What appeared, and when after the beginning."""
 
     at: float
     text: str
 
 
-class Recording:
+class SavedRecording:
     """`rows` and `cols` are those it began with. Pauses longer than `longest` are cut to that."""
 
     def __init__(self, text: str, longest: float | None = None) -> None:
         lines = iter(text.splitlines())
         header = json.loads(next(lines, '{"width": 80, "height": 24}'))
         self.rows, self.cols = int(header["height"]), int(header["width"])
-        self.shown: list[Shown] = []
+        self.shown: list[TimedText] = []
         self.seconds = last = 0.0
         kept = ""
         for line in lines:
@@ -44,7 +44,7 @@ class Recording:
                 data = _QUESTIONS.sub("", kept + data)
                 begun = _BEGUN.search(data)
                 data, kept = (data[: begun.start()], data[begun.start() :]) if begun else (data, "")
-                self.shown.append(Shown(self.seconds, data))
+                self.shown.append(TimedText(self.seconds, data))
         self._times = [one.at for one in self.shown]
 
     def until(self, at: float) -> int:
@@ -60,7 +60,7 @@ class Recording:
 class Playback:
     """A place in a recording that moves on with time. `now` is on a clock that only goes forward."""
 
-    def __init__(self, recording: Recording, now: float, *, speed: float = 1.0, at: float = 0.0) -> None:
+    def __init__(self, recording: SavedRecording, now: float, *, speed: float = 1.0, at: float = 0.0) -> None:
         self.recording = recording
         self.speed = min(max(speed, _SLOWEST), _FASTEST)
         self.paused = False

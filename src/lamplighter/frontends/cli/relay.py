@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from lamplighter.errors import LampError
-from lamplighter.frontends.cli.attachment import AGAIN, Attachment, Outcome, Way, outcome_of
+from lamplighter.frontends.cli.attachment import AGAIN, Attachment, AttachOutcome, SessionRoute, outcome_of
 from lamplighter.frontends.cli.outlet import Outlet
 from lamplighter.frontends.cli.signals import Signals
 from lamplighter.holder.wire import JSON, OUTPUT, WireError, pack_input, unpack_output
@@ -23,7 +23,7 @@ _CHUNK = 64 << 10
 class Relay:
     """`keep_children`: over when the command has exited; what it left goes on."""
 
-    def __init__(self, way: Way, attachment: Attachment, signals: Signals, *, keep_children: bool) -> None:
+    def __init__(self, way: SessionRoute, attachment: Attachment, signals: Signals, *, keep_children: bool) -> None:
         self.way = way
         self.channel = attachment.channel
         self.signals = signals
@@ -34,15 +34,15 @@ class Relay:
         self.position = 0
         self.lost = 0
         self.recovered = 0
-        self.outcome: Outcome | None = None
+        self.outcome: AttachOutcome | None = None
 
-    def carry(self) -> Outcome:
+    def carry(self) -> AttachOutcome:
         while self.outcome is None:
             self._turn()
         for outlet in self.outlets.values():
             outlet.drain(None)
         if self.outlets[1].broken:
-            self.outcome = Outcome("broken")
+            self.outcome = AttachOutcome("broken")
         self.channel.close()
         self.outcome.lost, self.outcome.recovered = self.lost, self.recovered
         return self.outcome
@@ -66,7 +66,7 @@ class Relay:
             self._handle(descriptor, event)
         if self.outlets[1].broken:
             # Whoever read the output is gone. Closing the channel ends the session, as SIGPIPE would end the command.
-            self._over(Outcome("broken"))
+            self._over(AttachOutcome("broken"))
 
     def _handle(self, descriptor: int, event: int) -> None:
         if descriptor == self.signals.fileno():
@@ -83,7 +83,7 @@ class Relay:
             if event & (select.POLLIN | select.POLLHUP | select.POLLERR):
                 self._take_frames()
 
-    def _over(self, outcome: Outcome) -> None:
+    def _over(self, outcome: AttachOutcome) -> None:
         self.outcome = self.outcome or outcome
 
     # -- both ways
@@ -129,10 +129,10 @@ class Relay:
     def _take_event(self, message: dict[str, Any]) -> None:
         event = message.get("event")
         if event == "ended":
-            self._over(Outcome("ended", message.get("exit"), message.get("certificate")))
+            self._over(AttachOutcome("ended", message.get("exit"), message.get("certificate")))
         elif event == "exited" and self.keep_children:
             self.channel.send_json({"op": "detach"})
-            self._over(Outcome("ended", message.get("exit")))
+            self._over(AttachOutcome("ended", message.get("exit")))
 
     def _find_again(self) -> None:
         """The holder was lost; the session may go on under a new one, or have ended meanwhile."""
@@ -150,7 +150,7 @@ class Relay:
         fate = self.way.fate()
         if fate is not None:
             self._catch_up(None)
-        self._over(outcome_of(fate) if fate else Outcome("lost"))
+        self._over(outcome_of(fate) if fate else AttachOutcome("lost"))
 
     def _go_on(self, found: Attachment) -> None:
         self.channel = found.channel

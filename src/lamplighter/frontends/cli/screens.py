@@ -14,7 +14,7 @@ _SEQUENCE = re.compile(rb"\x1b\[\?([0-9;]*)([hlsr])|\x1bc")
 _BEGUN = re.compile(rb"\x1b(?:\[(?:\?[0-9;]{0,64})?)?\Z")
 
 
-class Screens:
+class AlternateScreen:
     """`left` becomes true when the session came back from its alternate screen, or reset its terminal."""
 
     def __init__(self, reset: bytes) -> None:

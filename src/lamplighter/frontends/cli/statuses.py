@@ -44,6 +44,12 @@ STATUS: dict[Code, int] = {
     Code.SURVIVORS: 8,
 }
 
+
+def status_of(code: Code) -> int:
+    """Of a code that a newer daemon sent, as of a fault: what it means is not known here."""
+    return STATUS.get(code, STATUS[Code.INTERNAL])
+
+
 DECLINED = 9
 WAITED_FOR_FAILED = 10
 TIME_LIMIT = 124
@@ -53,18 +59,18 @@ BROKEN_PIPE = 141
 
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("0", "done"),
-    ("1", "a fault of Lamplighter's own"),
-    ("2", "what was asked for makes no sense"),
-    ("3", "the daemon or a part of the machine is not there"),
-    ("4", "no such session, or more than one"),
-    ("5", "the session is not in a state for this"),
-    ("6", "not yours to do"),
-    ("7", "it took longer than the timeout"),
-    ("8", "something survived an ending"),
+    ("1", "an error in Lamplighter itself"),
+    ("2", "the request is wrong: an argument, a program, a folder"),
+    ("3", "the daemon, or what the command needs of the machine, is not available"),
+    ("4", "nothing found, or more than one"),
+    ("5", "not possible in this state: name taken, active, ended, expired"),
+    ("6", "not allowed, or only with an approval"),
+    ("7", "the timeout passed"),
+    ("8", "a process survived an ending"),
     ("9", "the answer to a question was no; nothing was done"),
-    ("10", "wait: what was waited for ended, and failed"),
-    ("124", "run: a limit on time ended the command"),
-    ("125", "run: its limit on memory ended the command"),
+    ("10", "wait: the session ended badly, or its turn was not finished"),
+    ("124", "run: a time limit ended the command"),
+    ("125", "run: the memory limit ended the command"),
     ("130", "interrupted with Ctrl-C"),
-    ("141", "whoever read the output went away"),
+    ("141", "the reader of the output went away"),
 )

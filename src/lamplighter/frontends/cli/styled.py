@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
 
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine
 
 _STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "strong": "bold"}
 _WHOLE, _GAP = 24, 3  # columns that a cell is kept whole up to, and between two of them
@@ -31,20 +31,20 @@ def draw(blocks: Iterable[Block], stream: TextIO) -> None:
                 console.print(_tree(root, max(4, (console.width - _LABEL) // _INDENT)))
         else:
             console.print(
-                _line(block) if isinstance(block, Line) else _table(block, console.width),
-                soft_wrap=isinstance(block, Line),
+                _line(block) if isinstance(block, TextLine) else _table(block, console.width),
+                soft_wrap=isinstance(block, TextLine),
             )
 
 
 @contextmanager
-def progress(stream: TextIO) -> Generator[Callable[[int, int, Line], None]]:
+def progress(stream: TextIO) -> Generator[Callable[[int, int, TextLine], None]]:
     """A bar at the bottom while lines go by above it; it is told how far it is with each line, and is gone at the end."""
     console = Console(file=stream, highlight=False, markup=False, emoji=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("ending", total=None)
 
-        def step(done: int, total: int, line: Line) -> None:
+        def step(done: int, total: int, line: TextLine) -> None:
             bar.update(task, completed=done, total=total)
             bar.console.print(_line(line), soft_wrap=True)
 
@@ -58,7 +58,7 @@ def _text(spans: Iterable[Span]) -> Text:
     return text
 
 
-def _line(line: Line) -> RenderableType:
+def _line(line: TextLine) -> RenderableType:
     text = _text(line.spans)
     text.no_wrap, text.overflow = None, None
     return text

@@ -64,6 +64,13 @@ class Terminal:
         if self._own is not None:
             os.close(self._own)
 
+    def typed(self) -> bytes:
+        """What was typed; nothing when the terminal is gone."""
+        try:
+            return os.read(self.source, 65536)
+        except OSError:
+            return b""
+
     def make_raw(self) -> None:
         with contextlib.suppress(termios.error):
             tty.setraw(self.source, termios.TCSANOW)

@@ -5,10 +5,11 @@ TOML lets a table stand anywhere, so ours is put at the end and nothing else mov
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from lamplighter.frontends.cli.pieces import common
 
@@ -18,7 +19,7 @@ _BOM = "\ufeff"
 _HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
-class TextError(ValueError):
+class TomlTextError(ValueError):
     """It is no TOML, or says the same in a form that is not ours to change."""
 
 
@@ -26,7 +27,7 @@ def parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(_BOM))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TextError(str(error)) from None
+        raise TomlTextError(str(error)) from None
 
 
 def value_at(text: str, keys: Sequence[str]) -> Any:
@@ -52,6 +53,19 @@ def with_text(text: str, keys: Sequence[str], block: str) -> str:
         return clean + gap + _in_lines_of(block, newline)
     behind = newline if clean[at:].strip() and not block.endswith("\n\n") else ""
     return clean[:at] + _in_lines_of(block, newline) + behind + clean[at:]
+
+
+def table(keys: Sequence[str], value: dict[str, Any]) -> str:
+    """A table of texts, lists of texts and one level more. A JSON string is a TOML string too."""
+    lines = [f"[{'.'.join(keys)}]"]
+    for name, given in value.items():
+        if isinstance(given, dict):
+            pairs = cast("dict[str, str]", given)
+            inner = ", ".join(f"{key} = {json.dumps(text)}" for key, text in pairs.items())
+            lines.append(f"{name} = {{ {inner} }}")
+        else:
+            lines.append(f"{name} = {json.dumps(given)}")
+    return "\n".join(lines) + "\n"
 
 
 def text_of(text: str, keys: Sequence[str]) -> str:
@@ -80,7 +94,9 @@ def without_table(text: str, keys: Sequence[str]) -> str:
     marks = re.compile(rf"(?:\r?\n)?^(?:{re.escape(BEGIN)}|{re.escape(END)})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     text = marks.sub("", text)
     if value_at(text, keys) is not None:
-        raise TextError(f"{'.'.join(keys)} is set there in another way than as a table of its own; take it out first")
+        raise TomlTextError(
+            f"{'.'.join(keys)} is set there in another way than as a table of its own; take it out first"
+        )
     return text
 
 

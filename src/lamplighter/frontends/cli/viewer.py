@@ -7,15 +7,14 @@ for the way back when the session's holder was lost.
 from __future__ import annotations
 
 import json
-import os
 import select
 import time
 from typing import Any
 
 from lamplighter.errors import LampError
-from lamplighter.frontends.cli.attachment import AGAIN, Attachment, Outcome, Way, outcome_of
+from lamplighter.frontends.cli.attachment import AGAIN, Attachment, AttachOutcome, SessionRoute, outcome_of
 from lamplighter.frontends.cli.requests import terminal_size
-from lamplighter.frontends.cli.screens import Screens
+from lamplighter.frontends.cli.screens import AlternateScreen
 from lamplighter.frontends.cli.signals import Signals
 from lamplighter.frontends.cli.terminal import (
     CLEAR,
@@ -40,7 +39,7 @@ class Viewer:
 
     def __init__(
         self,
-        way: Way,
+        way: SessionRoute,
         attachment: Attachment,
         terminal: Terminal,
         signals: Signals,
@@ -58,12 +57,12 @@ class Viewer:
         self.read_only = read_only
         self.inline = inline
         self.pass_on = pass_on
-        self.outcome: Outcome | None = None
+        self.outcome: AttachOutcome | None = None
         self.position: int = attachment.result["offset"]
         self.stale_since: float | None = None
         self.drawn_at = 0.0
         self.vain = 0  # fresh screens asked for in a row that did not come
-        self.screens = Screens(CLEAR_APART) if not inline and has_two_screens() else None
+        self.screens = AlternateScreen(CLEAR_APART) if not inline and has_two_screens() else None
         self._begin(attachment)
 
     def _begin(self, attachment: Attachment) -> None:
@@ -82,7 +81,7 @@ class Viewer:
         self.terminal.outlet.put(CLEAR + screen if self.screens is None else CLEAR_APART + self.screens.anew(screen))
         self.drawn_at = time.monotonic()
 
-    def watch(self) -> Outcome:
+    def watch(self) -> AttachOutcome:
         while self.outcome is None:
             self._refresh()
             self._turn()
@@ -108,7 +107,7 @@ class Viewer:
         for descriptor, event in poll.poll(None if self.stale_since is None else _CALM * 1000):
             self._handle(descriptor, event)
         if outlet.broken:
-            self._over(Outcome("stopped", signal="HUP"))
+            self._over(AttachOutcome("stopped", signal="HUP"))
 
     def _handle(self, descriptor: int, event: int) -> None:
         if self.outcome is not None:
@@ -125,7 +124,7 @@ class Viewer:
             if event & (select.POLLIN | select.POLLHUP | select.POLLERR):
                 self._take_frames()
 
-    def _over(self, outcome: Outcome) -> None:
+    def _over(self, outcome: AttachOutcome) -> None:
         self.outcome = self.outcome or outcome
 
     # -- from the person
@@ -140,27 +139,24 @@ class Viewer:
             elif name in self.pass_on:
                 self.channel.send_json({"op": "signal", "signal": name})
             else:
-                self._over(Outcome("stopped", signal=name))
+                self._over(AttachOutcome("stopped", signal=name))
 
     def _resize(self) -> None:
-        size = terminal_size(1)
-        if size is not None and not self.read_only:
-            self.channel.send_json({"op": "resize", "rows": size[0], "cols": size[1]})
+        size = terminal_size()
+        if size and not self.read_only:
+            self.channel.send_json({"op": "resize", **size})
 
     def _take_typed(self) -> None:
-        try:
-            typed = os.read(self.terminal.source, 65536)
-        except OSError:
-            typed = b""
+        typed = self.terminal.typed()
         if not typed:  # the terminal is gone
-            self._over(Outcome("stopped", signal="HUP"))
+            self._over(AttachOutcome("stopped", signal="HUP"))
             return
         before = self.detach.cut(typed) if self.detach else None
         data = typed if before is None else before
         if data and not self.read_only:
             self.channel.send(pack_input(data))
         if before is not None:
-            self._over(Outcome("detached"))
+            self._over(AttachOutcome("detached"))
 
     # -- from the session
 
@@ -195,7 +191,7 @@ class Viewer:
     def _take_event(self, message: dict[str, Any]) -> None:
         event = message.get("event")
         if event == "ended":
-            self._over(Outcome("ended", message.get("exit"), message.get("certificate")))
+            self._over(AttachOutcome("ended", message.get("exit"), message.get("certificate")))
         elif event == "skip":
             self.position = max(self.position, int(message.get("to", 0)))
             self.stale_since = self.stale_since or time.monotonic()
@@ -223,7 +219,7 @@ class Viewer:
         until = time.monotonic() + AGAIN
         while self.outcome is None and time.monotonic() < until:
             try:
-                found = self.way.go_again(**_size())
+                found = self.way.go_again(**terminal_size())
             except LampError:
                 break
             if found is not None:
@@ -231,7 +227,7 @@ class Viewer:
                 return
             self._look_up(0.2)
         fate = self.way.fate() if self.outcome is None else None
-        self._over(outcome_of(fate) if fate else Outcome("lost"))
+        self._over(outcome_of(fate) if fate else AttachOutcome("lost"))
 
     def _go_on(self, found: Attachment) -> None:
         self.channel = found.channel
@@ -248,18 +244,10 @@ class Viewer:
             if descriptor == self.signals.fileno():
                 names = [name for name in self.signals.take() if name not in ("WINCH", "CONT")]
                 if names:
-                    self._over(Outcome("stopped", signal=names[0]))
+                    self._over(AttachOutcome("stopped", signal=names[0]))
             elif self._leaves():
-                self._over(Outcome("detached"))
+                self._over(AttachOutcome("detached"))
 
     def _leaves(self) -> bool:
-        try:
-            typed = os.read(self.terminal.source, 65536)
-        except OSError:
-            typed = b""
+        typed = self.terminal.typed()
         return not typed or (self.detach is not None and self.detach.cut(typed) is not None)
-
-
-def _size() -> dict[str, int]:
-    size = terminal_size(1)
-    return {} if size is None else {"rows": size[0], "cols": size[1]}

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 _BACKLOG = 128
 _AGAIN_SECONDS = 2.0
-_SERVING = "lamplighter.frontends.http.serving"
+_SERVING = "lamplighter.frontends.http.http_server"
 
 
 class HttpDoor:
@@ -70,7 +70,7 @@ class HttpDoor:
         await _visited(self.listener)
         try:
             loaded = await asyncio.to_thread(importlib.import_module, _SERVING)
-            self._serving = loaded.Serving(self.app, self.servers, self.listener)
+            self._serving = loaded.HttpServer(self.app, self.servers, self.listener)
             await self._serving.begin()
         except Exception as error:
             log.exception("HTTP cannot be served")

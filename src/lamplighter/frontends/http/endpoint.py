@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -19,8 +18,9 @@ from lamplighter.domain.permission import Caller
 from lamplighter.domain.token import Token
 from lamplighter.frontends.http.guard import Receive, Scope
 from lamplighter.frontends.http.refusals import Message, Send
-from lamplighter.frontends.mcp.conversation import Client
 from lamplighter.frontends.mcp.server import STATE
+from lamplighter.frontends.mcp.tool_context import McpClient
+from lamplighter.lazy_dataclass import dataclass
 
 MOST_SESSIONS = 1000
 _IDLE_SECONDS = 1800.0
@@ -30,11 +30,11 @@ _BAD = 400
 
 
 @dataclass
-class Session:
+class HttpSession:
     """`client` is the same for all its requests. `open`: those under way, a stream that is listened at too."""
 
     token: Token
-    client: Client
+    client: McpClient
     since: float
     open: int = 0
 
@@ -51,7 +51,7 @@ class Session:
 class Endpoint:
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self.manager = manager
-        self._sessions: dict[bytes, Session] = {}
+        self._sessions: dict[bytes, HttpSession] = {}
         self._ready = asyncio.Event()
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -86,18 +86,18 @@ class Endpoint:
             if answered == 404 or (scope["method"] == "DELETE" and answered < _BAD):
                 self._drop(name)
         else:
-            await self._open(token, Client(caller, None, None, asyncio.Event()), scope, receive, send)
+            await self._open(token, McpClient(caller, None, None, asyncio.Event()), scope, receive, send)
 
-    async def _open(self, token: Token, client: Client, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open(self, token: Token, client: McpClient, scope: Scope, receive: Receive, send: Send) -> None:
         """A request in no session. It is one of its own, or it begins one: then the first line of the answer names it."""
-        begun: Session | None = None
+        begun: HttpSession | None = None
 
         async def watched(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start" and message["status"] < _BAD:
                 names = [value for found, value in message["headers"] if found.lower() == _SESSION]
                 if names:
-                    begun = self._sessions[names[0]] = Session(token, client, asyncio.get_running_loop().time())
+                    begun = self._sessions[names[0]] = HttpSession(token, client, asyncio.get_running_loop().time())
             await send(message)
 
         try:
@@ -106,7 +106,7 @@ class Endpoint:
             if begun is None:
                 client.gone.set()
 
-    async def _handle(self, token: Token, client: Client | None, scope: Scope, receive: Receive, send: Send) -> int:
+    async def _handle(self, token: Token, client: McpClient | None, scope: Scope, receive: Receive, send: Send) -> int:
         """The status that was answered."""
         status = 0
 

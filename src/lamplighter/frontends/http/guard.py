@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +19,9 @@ from lamplighter.domain.login import Login
 from lamplighter.domain.permission import OPERATOR, Caller
 from lamplighter.domain.token import Token, TokenState
 from lamplighter.errors import Code
-from lamplighter.frontends.http.refusals import Message, Refused, Send, answer
+from lamplighter.frontends.http.refusals import HttpRefusal, Message, Send, answer
 from lamplighter.frontends.refusals import Refusals
+from lamplighter.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -40,13 +40,13 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Guest:
     """Who was let in, with a token or a login. `held` calls back when that holds no more; `lost` is what is answered then."""
 
     caller: Caller
     held: Callable[[Callable[[], None]], AbstractContextManager[None]]
-    lost: Callable[[], Refused]
+    lost: Callable[[], HttpRefusal]
     token: Token | None = None
     login: Login | None = None
 
@@ -63,7 +63,7 @@ class Routes(Protocol):
         ...
 
 
-class Pages(Protocol):
+class PageRoutes(Protocol):
     """What is behind it elsewhere: `open_to_all` without a login or token, `serve` with one."""
 
     async def open_to_all(self, scope: Scope, receive: Receive, send: Send) -> bool: ...
@@ -74,13 +74,13 @@ class Pages(Protocol):
 
 
 class Guard:
-    def __init__(self, app: App, port: int, routes: Routes, pages: Pages) -> None:
+    def __init__(self, app: App, port: int, routes: Routes, pages: PageRoutes) -> None:
         self.tokens = app.tokens
         self.logins = app.logins
         self.routes = routes
         self.pages = pages
         self.cookie = cookie_name(port)
-        self.refusals = Refusals(app.fleet, app.tasks)
+        self.refusals = Refusals(app.registry, app.tasks)
         self._open: set[anyio.CancelScope] = set()
         self._closing = False
         self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
@@ -93,7 +93,7 @@ class Guard:
         try:
             self._check_address(headers, scope["type"])
             await self._lead(headers, scope, receive, send)
-        except Refused as refused:
+        except HttpRefusal as refused:
             refused.closes = headers.is_endless or refused.status in (400, 403)
             if refused.reason:
                 self.refusals.count(refused.caller, door="http", reason=refused.reason)
@@ -126,13 +126,13 @@ class Guard:
 
     def _check_address(self, headers: _Headers, kind: str) -> None:
         if headers.only(b"host") not in self._hosts:
-            raise Refused(
+            raise HttpRefusal(
                 403, Code.FORBIDDEN, "this is not reached by that name", "use http://127.0.0.1 and the port", "host"
             )
         # A browser names its origin with every WebSocket; who does not is no page of ours.
         told = headers.count(b"origin") or kind == "websocket"
         if told and headers.only(b"origin") not in self._origins:
-            raise Refused(
+            raise HttpRefusal(
                 403, Code.FORBIDDEN, "a page of another site may not", "call from a program, not a page", "origin"
             )
 
@@ -140,10 +140,10 @@ class Guard:
         """By the token of the request, when it holds."""
         scheme, _, secret = headers.only(b"authorization").decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise Refused(401, Code.FORBIDDEN, "this needs a token", _MAKE, "no token")
+            raise HttpRefusal(401, Code.FORBIDDEN, "this needs a token", _MAKE, "no token")
         found = self.tokens.recognise(secret.strip())
         if found is None:
-            raise Refused(401, Code.FORBIDDEN, "there is no such token", _MAKE, "wrong token")
+            raise HttpRefusal(401, Code.FORBIDDEN, "there is no such token", _MAKE, "wrong token")
         token, state = found
         if state is not TokenState.VALID:
             raise _lost(token, state)
@@ -154,11 +154,11 @@ class Guard:
         """By the page's two secrets: the cookie, which a browser sends by itself, and the proof, which only the page can."""
         cookie = headers.cookie(self.cookie)
         if not cookie:
-            raise Refused(401, Code.FORBIDDEN, "this needs a login", _OPEN, "no login")
+            raise HttpRefusal(401, Code.FORBIDDEN, "this needs a login", _OPEN, "no login")
         proof = headers.only(PROOF).decode("latin-1") if scope["type"] == "http" else _proof_of(scope)
         login = self.logins.recognise(cookie, proof)
         if login is None:
-            raise Refused(401, Code.FORBIDDEN, "this login does not hold, or no longer", _OPEN, "wrong login")
+            raise HttpRefusal(401, Code.FORBIDDEN, "this login does not hold, or no longer", _OPEN, "wrong login")
         return Guest(OPERATOR, partial(self.logins.held, login), _logged_out, login=login)
 
     async def _serve(
@@ -261,7 +261,7 @@ def _proof_of(scope: Scope) -> str:
 def _check_size(headers: _Headers) -> None:
     length = headers.only(b"content-length")
     if headers.count(b"transfer-encoding") and headers.count(b"content-length"):
-        raise Refused(
+        raise HttpRefusal(
             400, Code.BAD_INPUT, "a request has one length, not two", "send Content-Length alone", "two lengths"
         )
     if length.isdigit() and int(length) > LONGEST:
@@ -287,26 +287,26 @@ def _nobody_asks() -> None:
     """It does not come over a connection of ours."""
 
 
-def _too_long(most: int = LONGEST) -> Refused:
+def _too_long(most: int = LONGEST) -> HttpRefusal:
     size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
-    return Refused(413, Code.BAD_INPUT, f"a request here is at most {size} long", "send less at once", "too long")
+    return HttpRefusal(413, Code.BAD_INPUT, f"a request here is at most {size} long", "send less at once", "too long")
 
 
-def _no_route() -> Refused:
-    return Refused(
+def _no_route() -> HttpRefusal:
+    return HttpRefusal(
         404, Code.NOT_FOUND, "there is nothing here", "the page is at /, MCP at /mcp, other toolsets at /mcp/NAME"
     )
 
 
-def _logged_out() -> Refused:
-    return Refused(401, Code.FORBIDDEN, "the operator has closed the page", _OPEN, "wrong login")
+def _logged_out() -> HttpRefusal:
+    return HttpRefusal(401, Code.FORBIDDEN, "the operator has closed the page", _OPEN, "wrong login")
 
 
-def _going() -> Refused:
-    return Refused(503, Code.DAEMON_UNREACHABLE, "the daemon is going down", "ask again when it is up: lamp up")
+def _going() -> HttpRefusal:
+    return HttpRefusal(503, Code.DAEMON_UNREACHABLE, "the daemon is going down", "ask again when it is up: lamp up")
 
 
-def _lost(token: Token, state: TokenState) -> Refused:
+def _lost(token: Token, state: TokenState) -> HttpRefusal:
     hint = f"ask the operator for another: lamp token create {token.name} --scope {','.join(sorted(token.scopes))}"
     by = f"token:{token.name}"
-    return Refused(401, Code.FORBIDDEN, f"the token {token.name} is {state}", hint, f"{state} token", by)
+    return HttpRefusal(401, Code.FORBIDDEN, f"the token {token.name} is {state}", hint, f"{state} token", by)

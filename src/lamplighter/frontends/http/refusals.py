@@ -14,7 +14,7 @@ Send = Callable[[Message], Awaitable[None]]
 STRANGER = Caller(Rank.NOBODY, "http")
 
 
-class Refused(Exception):
+class HttpRefusal(Exception):
     """`reason` is what the event says; None for what is only not there."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Refused(Exception):
         return json.dumps({"error": error}).encode()
 
 
-async def answer(refused: Refused, send: Send, kind: str = "http") -> None:
+async def answer(refused: HttpRefusal, send: Send, kind: str = "http") -> None:
     """`kind` is the scope's: a WebSocket that is not let in is answered with HTTP too."""
     body = refused.body()
     headers = [*refused.headers, (b"content-length", str(len(body)).encode())]

@@ -33,7 +33,7 @@ UNAVAILABLE = -32000
 _UNSURE = "the one before it may have carried this call out: look before you repeat it"
 
 
-class Refused(Exception):
+class BridgeRefused(Exception):
     """The daemon does not serve this bridge; the message says why."""
 
 
@@ -327,7 +327,7 @@ class Bridge:
             return False
         said = json.loads(answer)
         if "error" in said:
-            raise Refused(f"{said['error']['code']}: {said['error']['message']}; {said['error']['hint']}")
+            raise BridgeRefused(f"{said['error']['code']}: {said['error']['message']}; {said['error']['hint']}")
         self.daemon = sock
         self.generation += 1
         self._replay()
@@ -395,7 +395,7 @@ def _open_parent() -> int | None:
 def main(run: str, state: str, tools: str) -> int:
     try:
         return Bridge(run, state, tools).run()
-    except Refused as error:
+    except BridgeRefused as error:
         sys.stderr.write(f"lamp mcp: {error}\n")
         return 2
     except BrokenPipeError:

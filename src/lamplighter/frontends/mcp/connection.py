@@ -21,8 +21,8 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.errors import Code
 from lamplighter.frontends.mcp.bridge import LONGEST
-from lamplighter.frontends.mcp.conversation import Client
 from lamplighter.frontends.mcp.server import Envelope
+from lamplighter.frontends.mcp.tool_context import McpClient
 from lamplighter.frontends.refusals import Refusals
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ _LONGEST = LONGEST + (1 << 19)
 """A bridge refuses what is longer, so this is none; a read may bring the beginning of the next line."""
 
 
-def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone: asyncio.Event) -> Client:
+def client_of(caller: Caller, pid: int, start: int, hello: dict[str, Any], gone: asyncio.Event) -> McpClient:
     """Over MCP nobody is the operator: a client outside any session, with no agent above it, is itself, and can be asked."""
     can_be_asked = caller.rank is Rank.OPERATOR
     if can_be_asked:
         caller = Caller(Rank.CLIENT, f"client:{pid}@{start}", pid=caller.pid)
-    return Client(caller, hello.get("cwd"), hello.get("environment"), gone, can_be_asked)
+    return McpClient(caller, hello.get("cwd"), hello.get("environment"), gone, can_be_asked)
 
 
-class Connection:
-    def __init__(self, server: Server[Any], sock: socket.socket, client: Client, refusals: Refusals) -> None:
+class McpConnection:
+    def __init__(self, server: Server[Any], sock: socket.socket, client: McpClient, refusals: Refusals) -> None:
         self.server = server
         self.sock = sock
         self.client = client
@@ -112,6 +112,8 @@ class Connection:
     async def _send(self, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with leaving:
             async for item in leaving:
+                if isinstance(item.message, types.JSONRPCError) and item.message.error.code == types.CONNECTION_CLOSED:
+                    continue  # we go: without an answer the bridge asks our successor again, with the same key
                 if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                     self._open.discard(item.message.id)
                 await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())

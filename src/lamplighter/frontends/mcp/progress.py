@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.tool_context import ToolContext
 
 _SECONDS = 5.0
 
 
 @asynccontextmanager
-async def ticking(conversation: Conversation) -> AsyncGenerator[None]:
+async def ticking(conversation: ToolContext) -> AsyncGenerator[None]:
     """A word every few seconds, until the call has steps of its own to tell. It counts for less than the first step, whenever
     that comes: what is told must never run backwards."""
     plain = conversation.tell

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol
 
-from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.tool_context import ToolContext
+from lamplighter.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Resources(Protocol):
 
     templates: tuple[Resource, ...]
 
-    async def list(self, conversation: Conversation) -> list[Resource]:
+    async def list(self, conversation: ToolContext) -> list[Resource]:
         """Those that are there now."""
         ...
 
-    async def read(self, conversation: Conversation, uri: str) -> tuple[str, str]:
+    async def read(self, conversation: ToolContext, uri: str) -> tuple[str, str]:
         """Its media type and its text; NOT_FOUND when there is none."""
         ...
 

@@ -5,8 +5,6 @@ Knows MCP and toolsets; who the client is comes with each message. One server se
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -17,20 +15,22 @@ from mcp.shared.exceptions import MCPError
 from lamplighter import __version__
 from lamplighter.domain.call_key import new_key
 from lamplighter.domain.permission import Act
-from lamplighter.errors import Code, LampError, UnavailableError, fault_of
+from lamplighter.errors import Code, LampError, UnavailableError
+from lamplighter.frontends.calls import expected
 from lamplighter.frontends.mcp.consent import Consent
-from lamplighter.frontends.mcp.conversation import Client, Conversation
+from lamplighter.frontends.mcp.hint_words import worded
 from lamplighter.frontends.mcp.progress import ticking
 from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
+from lamplighter.frontends.mcp.tool_context import McpClient, ToolContext
 from lamplighter.frontends.mcp.toolset import Hints, Tool, Toolset
-from lamplighter.frontends.mcp.wording import worded
 from lamplighter.frontends.refusals import Refusals
+from lamplighter.lazy_dataclass import dataclass
+from lamplighter.operations.permission import admitted
 
 if TYPE_CHECKING:
     from lamplighter.app import App
 
-log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 STATE = "lamplighter"
 """Where the HTTP door puts the client into a request's scope."""
@@ -45,14 +45,14 @@ _NOTED = frozenset(
 class Envelope:
     """What travels beside a message: who sent it, and the key under which it is carried out."""
 
-    client: Client
+    client: McpClient
     key: str
 
 
 def build(app: App, toolset: Toolset, refusals: Refusals) -> Server[Any]:
     """A server that answers for this toolset."""
-    desk = Desk(app, toolset, refusals)
-    shelf = Shelf(app, toolset.resources(app)) if toolset.resources else None
+    desk = ToolHandlers(app, toolset, refusals)
+    shelf = ResourceHandlers(app, toolset.resources(app)) if toolset.resources else None
     return Server(
         "lamplighter" if toolset.name == "core" else f"lamplighter-{toolset.name}",
         version=__version__,
@@ -64,7 +64,7 @@ def build(app: App, toolset: Toolset, refusals: Refusals) -> Server[Any]:
     )
 
 
-class Desk:
+class ToolHandlers:
     """Where the calls of all clients of a toolset arrive."""
 
     def __init__(self, app: App, toolset: Toolset, refusals: Refusals) -> None:
@@ -91,15 +91,13 @@ class Desk:
             return await self.consent.given(
                 context, params, conversation, lambda: self._run(tool, conversation, params.arguments or {})
             )
-        except LampError as error:
-            if error.code in _NOTED:
-                self.refusals.count(conversation.caller, error.message[:200], tool=tool.name, code=error.code.value)
-            return self._failure(error)
         except Exception as error:
-            log.exception("the tool %s failed", tool.name)
-            return self._failure(fault_of(error))
+            said = expected(error, f"the tool {tool.name}")
+            if said.code in _NOTED:
+                self.refusals.count(conversation.caller, said.message[:200], tool=tool.name, code=said.code.value)
+            return self._failure(said)
 
-    async def _run(self, tool: Tool, conversation: Conversation, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def _run(self, tool: Tool, conversation: ToolContext, arguments: dict[str, Any]) -> types.CallToolResult:
         request = tool.parse(arguments)
         async with ticking(conversation):
             answer = await tool.run(conversation, request)
@@ -116,7 +114,7 @@ class Desk:
         )
 
 
-class Shelf:
+class ResourceHandlers:
     """What there is to read."""
 
     def __init__(self, app: App, resources: Resources) -> None:
@@ -185,12 +183,12 @@ class Shelf:
         await self.subscriptions.unsubscribe(envelope_of(context).client, str(params.uri))
         return types.EmptyResult()
 
-    async def _reader(self, context: Context) -> Conversation:
+    async def _reader(self, context: Context) -> ToolContext:
         """Whoever asks, and may read at all. That something changed is a thing to read too."""
         conversation = conversation_of(self.app, context)
         conversation.implicit_approval = True  # an address has no place for the id of one
         try:
-            await self.app.admitted(conversation.caller, Act.READ)
+            await admitted(self.app, conversation.caller, Act.READ)
         except LampError as error:
             raise _said(error) from None
         return conversation
@@ -210,9 +208,9 @@ def envelope_of(context: Context) -> Envelope:
     return Envelope(context.request.scope[STATE], new_key())
 
 
-def conversation_of(app: App, context: Context) -> Conversation:
+def conversation_of(app: App, context: Context) -> ToolContext:
     envelope = envelope_of(context)
-    return Conversation(app, envelope.client, envelope.key, context.session.report_progress)
+    return ToolContext(app, envelope.client, envelope.key, context.session.report_progress)
 
 
 def _described(tool: Tool, *, brief: bool) -> types.Tool:

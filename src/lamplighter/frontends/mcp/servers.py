@@ -10,10 +10,10 @@ import importlib
 import socket
 from typing import TYPE_CHECKING, Any
 
+from lamplighter.engine.service.callers import Peer
 from lamplighter.frontends.mcp.toolsets import load
 from lamplighter.frontends.refusals import Refusals
 from lamplighter.holder import proc
-from lamplighter.lifecycle.callers import Peer
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -29,7 +29,7 @@ class Servers:
         self.app = app
         self._built: dict[str, Server[Any]] = {}
         self._lock = asyncio.Lock()
-        self._refusals = Refusals(app.fleet, app.tasks)
+        self._refusals = Refusals(app.registry, app.tasks)
 
     async def get(self, name: str) -> Server[Any]:
         """The server of this toolset; BAD_INPUT when there is none."""
@@ -56,7 +56,7 @@ class Servers:
         gone: asyncio.Event,
     ) -> None:
         """Speak MCP with a bridge until it leaves."""
-        from lamplighter.frontends.mcp.connection import Connection, client_of
+        from lamplighter.frontends.mcp.connection import McpConnection, client_of
 
         client = client_of(caller, peer.pid, proc.start_of(peer.pid) or 0, hello, gone)
-        await Connection(await self.get(name), sock, client, self._refusals).serve(buffer)
+        await McpConnection(await self.get(name), sock, client, self._refusals).serve(buffer)

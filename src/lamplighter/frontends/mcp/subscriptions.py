@@ -15,9 +15,9 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 
-from lamplighter.frontends.mcp.conversation import Client
+from lamplighter.engine.core.tasks import Tasks
 from lamplighter.frontends.mcp.resources import Resources
-from lamplighter.lifecycle.tasks import Tasks
+from lamplighter.frontends.mcp.tool_context import McpClient
 
 log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
@@ -48,7 +48,7 @@ class Subscriptions:
 
     # -- before it
 
-    async def subscribe(self, context: Context, client: Client, uri: str) -> None:
+    async def subscribe(self, context: Context, client: McpClient, uri: str) -> None:
         """Until the client unsubscribes or leaves. Twice is once."""
         key = (id(client), uri)
         if key in self._held:
@@ -66,12 +66,12 @@ class Subscriptions:
         stack.callback(leaving.cancel)
         self._held[key] = stack.close
 
-    async def unsubscribe(self, client: Client, uri: str) -> None:
+    async def unsubscribe(self, client: McpClient, uri: str) -> None:
         close = self._held.pop((id(client), uri), None)
         if close is not None:
             close()
 
-    async def _until_gone(self, client: Client, key: tuple[int, str]) -> None:
+    async def _until_gone(self, client: McpClient, key: tuple[int, str]) -> None:
         await client.gone.wait()
         close = self._held.pop(key, None)
         if close is not None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from lamplighter.errors import LampError
-from lamplighter.frontends.mcp.conversation import Conversation
+from lamplighter.frontends.mcp.hint_words import CORE, worded
 from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.schema import input_schema, output_schema
-from lamplighter.frontends.mcp.wording import CORE, worded
+from lamplighter.frontends.mcp.tool_context import ToolContext
+from lamplighter.lazy_dataclass import dataclass
 from lamplighter.operations.operation import Request, parsed
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Tool:
     description: str
     request: type[Request]
     result: type[BaseModel] | None
-    run: Callable[[Conversation, Any], Awaitable[Answer]]
+    run: Callable[[ToolContext, Any], Awaitable[Answer]]
     hints: Hints
 
     @cached_property

@@ -9,11 +9,12 @@ import gzip
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from posixpath import dirname, join, normpath
+
+from lamplighter.lazy_dataclass import dataclass
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -40,7 +41,7 @@ SAFE: list[tuple[bytes, bytes]] = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asset:
     """`lasting`: its path says which version it is, so a browser need not ask again."""
 

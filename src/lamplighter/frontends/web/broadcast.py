@@ -10,7 +10,7 @@ import asyncio
 import json
 import socket
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from lamplighter.holder.wire import JSON, OUTPUT, Channel, WireError, unpack_output
@@ -18,14 +18,14 @@ from lamplighter.holder.wire import JSON, OUTPUT, Channel, WireError, unpack_out
 if TYPE_CHECKING:
     from lamplighter.app import App
     from lamplighter.domain.session import Session
-    from lamplighter.lifecycle.talk.reading import Picture, Reading
+    from lamplighter.engine.output.output_reader import OutputReader, Picture
 
 _UNDRAWN = 512 << 10
 _WAITING = 1 << 20  # the same bytes for all who wait: ten of them keep little more than one
 _SCREEN_SECONDS = 0.25  # between two screens: one who is always behind would get nothing else
 _HISTORY = 300  # rows that come with the first screen; each takes a while to write
 
-_AFRESH = b"\x1b[!p\x1b[?1049l\x1b[r\x1b[m\x1b[H\x1b[2J"
+_AFRESH = b"\x1b[!p\x1b[?2027h\x1b[?1049l\x1b[r\x1b[m\x1b[H\x1b[2J"
 """What a screen without its history begins with: a page keeps what it has that scrolled away."""
 
 Part = bytes | dict[str, Any]
@@ -37,26 +37,29 @@ class Broadcasts:
         self._all: dict[str, Broadcast] = {}
         self._lock = asyncio.Lock()
 
-    async def join(self, session: Session) -> Watcher:
+    async def join(self, identifier: str) -> Watcher:
         """LampError when there is nothing to watch: it has ended, or its terminal is somebody else's."""
         async with self._lock:
-            found = self._all.get(session.id)
+            found = self._all.get(identifier)
             if found is None or found.over:
-                descriptor = await self.app.speech.overhear(session)
-                found = Broadcast(session, self.app.reading, Channel(socket.socket(fileno=descriptor)))
-                self._all[session.id] = found
-                found.on_over = lambda: self._all.pop(session.id, None)
+                session = await self.app.registry.by_id(identifier)
+                descriptor = await self.app.session_io.overhear(session)
+                channel = Channel(socket.socket(fileno=descriptor))
+                found = Broadcast(session, self.app.reading, channel, lambda: self._all.pop(identifier, None))
+                self._all[identifier] = found
             return found.join()
 
 
 class Broadcast:
-    def __init__(self, session: Session, reading: Reading, channel: Channel) -> None:
+    def __init__(
+        self, session: Session, reading: OutputReader, channel: Channel, on_over: Callable[[], object]
+    ) -> None:
         self.session = session
         self.reading = reading
         self.channel = channel
         self.watchers: set[Watcher] = set()
         self.over: dict[str, Any] | None = None
-        self.on_over: Any = None
+        self.on_over = on_over
         self._next: asyncio.Task[Picture] | None = None
         self._last: asyncio.Task[Picture] | None = None
         self._drawn_at = 0.0
@@ -120,8 +123,7 @@ class Broadcast:
             self.over = why
             asyncio.get_running_loop().remove_reader(self.channel)
             self.channel.close()
-            if self.on_over is not None:
-                self.on_over()
+            self.on_over()
             for watcher in self.watchers:
                 watcher.news.set()
 

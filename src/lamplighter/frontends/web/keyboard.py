@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from lamplighter.domain.permission import Caller
-from lamplighter.domain.session import Session
 from lamplighter.holder.wire import Channel, WireError, pack_input
-from lamplighter.lifecycle.talk.speech import Speech
 
 _TYPED_AHEAD = 1 << 20
 
@@ -21,9 +18,8 @@ class Keyboard:
         self._loop.add_reader(channel, self._read)
 
     @staticmethod
-    async def take(speech: Speech, session: Session, rows: int, cols: int, by: Caller) -> Keyboard:
+    def on(descriptor: int) -> Keyboard:
         """It counts as a person at the session, and hears nothing: what is printed comes by the broadcast."""
-        _, descriptor = await speech.attach(session, rows, cols, read_only=False, bound=False, by=by, deaf=True)
         channel = Channel(socket.socket(fileno=descriptor))
         channel.send_json({"op": "here"})
         return Keyboard(channel)

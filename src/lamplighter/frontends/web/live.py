@@ -1,26 +1,28 @@
 """What the page hears live: sessions as they change, one session in full, what waits for the operator.
 
 First everything that was asked for, then what is different: only rows that changed, and of them only the fields that did.
-Knows views; knows nothing of how they come about.
+Knows operations and their results; knows nothing of how they come about.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import to_json
 
-from lamplighter.domain.permission import Act
 from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import LampError
+from lamplighter.frontends.calls import answered
 from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.replies import PROTOCOL, Stream, send_text
-from lamplighter.frontends.web.statuses import STATUS
-from lamplighter.operations.views import Sessions, SessionView
-from lamplighter.store.chronicle import last_event
+from lamplighter.frontends.web.statuses import status_of
+from lamplighter.operations.host import Status
+from lamplighter.operations.operation import Result
+from lamplighter.operations.query import Events
+from lamplighter.operations.views.common import SessionDetail, Sessions, SessionView
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -31,6 +33,7 @@ _SHARE = 0.05
 _MOST = 5000
 
 Row = dict[str, Any]
+R = TypeVar("R", bound=Result)
 
 
 class Teller(Protocol):
@@ -54,7 +57,7 @@ class Live:
         try:
             await self._check(guest, asked)
         except LampError as error:
-            await send_text(send, STATUS[error.code], to_json({"error": error.document()}).decode())
+            await send_text(send, status_of(error.code), to_json({"error": error.document()}).decode())
             return
         await self._go_on(guest, asked, receive, _Stream(send))
 
@@ -73,10 +76,12 @@ class Live:
         await self._go_on(guest, asked, receive, teller)
 
     async def _check(self, guest: Guest, asked: dict[str, str]) -> None:
-        await self.app.admitted(guest.caller, Act.READ)
+        """What is wrong with it is said before anything else is."""
         parse_selection(asked.get("sessions", ""))
         if "session" in asked:
-            await self.app.find(asked["session"])
+            await _look(self.app, guest, "get_session", SessionDetail, session=asked["session"])
+        else:
+            await _look(self.app, guest, "get_status", Status)
 
     async def _go_on(self, guest: Guest, asked: dict[str, str], receive: Receive, teller: Teller) -> None:
         leaving = asyncio.ensure_future(_left(receive))
@@ -136,7 +141,7 @@ class Board:
     async def go_on(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            news = self.app.fleet.news
+            news = self.app.registry.news
             began = loop.time()
             try:
                 await self._tell_all()
@@ -150,6 +155,9 @@ class Board:
                 await asyncio.wait_for(news.wait(), pause)
                 await asyncio.sleep(max(_GATHER_SECONDS, pause / 10))  # much happens together
 
+    async def _look(self, operation: str, kind: type[R], **arguments: Any) -> R:
+        return await _look(self.app, self.guest, operation, kind, **arguments)
+
     async def _tell_all(self) -> None:
         await self._tell_state()
         if "sessions" in self.asked:
@@ -159,14 +167,13 @@ class Board:
 
     async def _tell_state(self) -> None:
         """Always: also when nothing else happens the page hears from us, and knows that we are there."""
-        app = self.app
-        found = await app.host.status(self.guest.caller)
-        shell = app.logins.shell(self.guest.login) if self.guest.login else None
+        found = await self._look("get_status", Status)
+        events = (await self._look("list_events", Events, limit=1)).events
+        shell = self.app.logins.shell(self.guest.login) if self.guest.login else None
         state = to_json(
             {
-                **found,
-                "approvals": await app.approvals.waiting(),
-                "event": await app.store.get(last_event),
+                **found.model_dump(),
+                "event": events[-1].n if events else 0,
                 "cwd": shell.cwd if shell else None,
                 "shell": shell is not None,
             }
@@ -199,7 +206,7 @@ class Board:
     async def _tell_sums(self, chosen: list[SessionView]) -> None:
         """Of all that is alive, whatever is chosen."""
         if parse_selection(self.asked["sessions"]).groups:
-            chosen = (await self.app.portrait.list(ended=False, limit=_MOST)).sessions
+            chosen = (await self._look("list_sessions", Sessions, limit=_MOST)).sessions
         alive = [view for view in chosen if view.state != "ended"]
         sums = {
             "alive": len(alive),
@@ -213,18 +220,19 @@ class Board:
 
     async def _list(self) -> Sessions:
         ended = self.asked.get("all") == "1"
-        selection = parse_selection(self.asked["sessions"])
-        if not selection.groups:
-            return await self.app.portrait.list(ended=ended, limit=_MOST)
-        return await self.app.portrait.chosen(selection, self.guest.caller, ended=ended, limit=_MOST)
+        return await self._look("list_sessions", Sessions, selection=self.asked["sessions"], all=ended, limit=_MOST)
 
     async def _tell_detail(self) -> None:
-        session = await self.app.find(self.asked["session"])
-        output = self.app.reads(self.guest.caller, session)
-        detail = (await self.app.portrait.detail(session, output=output)).model_dump_json().encode()
+        found = await self._look("get_session", SessionDetail, session=self.asked["session"])
+        detail = found.model_dump_json().encode()
         if detail != self.detail:
             self.detail = detail
             await self.teller.tell("session", detail)
+
+
+async def _look(app: App, guest: Guest, operation: str, kind: type[R], **arguments: Any) -> R:
+    async with answered(app, guest.caller, operation, arguments, key="", gone=asyncio.Event()) as answer:
+        return answer.result(kind)
 
 
 def _difference(before: Row | None, now: Row) -> Row:

@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
+from lamplighter.engine.service.logins import LOGIN_SECONDS
 from lamplighter.errors import Code, LampError
 from lamplighter.frontends.http.guard import Guest, Receive, Scope, cookie_name
-from lamplighter.frontends.http.refusals import STRANGER, Refused, Send
+from lamplighter.frontends.http.refusals import STRANGER, HttpRefusal, Send
 from lamplighter.frontends.web.assets import assets
 from lamplighter.frontends.web.calls import Calls
 from lamplighter.frontends.web.live import Live
 from lamplighter.frontends.web.replies import body_of, send_text
-from lamplighter.frontends.web.terminals import Terminals
-from lamplighter.lifecycle.logins import LOGIN_SECONDS
+from lamplighter.frontends.web.terminals import PageTerminals
 
 if TYPE_CHECKING:
     from lamplighter.app import App
@@ -31,7 +31,7 @@ class Pages:
         self.cookie = cookie_name(port)
         self.calls = Calls(app)
         self.live = Live(app)
-        self.terminals = Terminals(app)
+        self.terminals = PageTerminals(app)
 
     async def open_to_all(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether it was answered."""
@@ -59,7 +59,7 @@ class Pages:
         elif path == _LIVE and scope["method"] == "GET":
             await self.live.serve(guest, asked, receive, send)
         else:
-            raise Refused(405, Code.BAD_INPUT, "this is not how to ask here", "calls are POST, /api/live is GET")
+            raise HttpRefusal(405, Code.BAD_INPUT, "this is not how to ask here", "calls are POST, /api/live is GET")
 
     async def _log_in(self, receive: Receive, send: Send) -> None:
         """The cookie is not for scripts and goes with nothing that another site begins; the proof is for the page's script."""
@@ -67,7 +67,7 @@ class Pages:
         try:
             admission = await self.app.logins.redeem(str(link))
         except LampError as error:
-            raise Refused(403, error.code, error.message, error.hint, "wrong link", STRANGER.name) from None
+            raise HttpRefusal(403, error.code, error.message, error.hint, "wrong link", STRANGER.name) from None
         cookie = f"{self.cookie}={admission.cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={LOGIN_SECONDS:.0f}"
         await send_text(send, 200, json.dumps({"proof": admission.proof}), [(b"set-cookie", cookie.encode())])
 

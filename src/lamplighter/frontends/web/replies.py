@@ -7,6 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 from lamplighter.errors import Code, InputError
+from lamplighter.frontends.calls import CallerGoneError
 from lamplighter.frontends.http.guard import Receive
 from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.assets import SAFE
@@ -22,7 +23,7 @@ async def body_of(receive: Receive) -> dict[str, Any]:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError("whoever asked has left")
+            raise CallerGoneError
         data += message.get("body", b"")
         if not message.get("more_body", False):
             break

@@ -43,3 +43,8 @@ STATUS: dict[Code, int] = {
     Code.DISK_FULL: 503,
     Code.OUTCOME_UNKNOWN: 503,
 }
+
+
+def status_of(code: Code) -> int:
+    """Of a code of another release, as of a fault: what it means is not known here."""
+    return STATUS.get(code, STATUS[Code.INTERNAL])

@@ -12,26 +12,26 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from lamplighter.domain.permission import Act
 from lamplighter.errors import LampError
+from lamplighter.frontends.calls import CallAnswer, answered
 from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.broadcast import Broadcasts, Watcher
 from lamplighter.frontends.web.keyboard import Keyboard
 from lamplighter.frontends.web.replies import PROTOCOL
-from lamplighter.operations.call import Call
 
 if TYPE_CHECKING:
     from lamplighter.app import App
-    from lamplighter.domain.session import Session
 
 log = logging.getLogger(__name__)
 _LARGEST = 1000
 
 
-class Terminals:
+class PageTerminals:
     def __init__(self, app: App) -> None:
         self.app = app
         self.broadcasts = Broadcasts(app)
@@ -77,13 +77,13 @@ class _Visit:
         self.guest = guest
         self.broadcasts = broadcasts
         self._send = send
-        self.session: Session | None = None
+        self.session = ""
         self.watcher: Watcher | None = None
         self.keyboard: Keyboard | None = None
 
     async def begin(self, word: str) -> None:
-        await self.app.admitted(self.guest.caller, Act.READ)
-        self.session = await self.app.readable(self._call(), await self.app.find(word))
+        async with self._answered("watch_terminal", session=word) as answer:
+            self.session = answer.document()["id"]
         self.watcher = await self.broadcasts.join(self.session)
 
     def leave(self) -> None:
@@ -131,24 +131,20 @@ class _Visit:
             await self._take(*size)
 
     async def _take(self, rows: int, cols: int) -> None:
-        assert self.session is not None
+        self._release()
         try:
-            session = await self.app.permitted(self._call(), Act.SEND, self.session.id)
-            self._release()
-            self.keyboard = await Keyboard.take(self.app.speech, session, rows, cols, self.guest.caller)
+            async with self._answered("take_keyboard", session=self.session, rows=rows, cols=cols) as answer:
+                answer.document()
+                self.keyboard = Keyboard.on(os.dup(answer.descriptors[0]))
         except LampError as error:
             await self.say({"type": "error", "error": error.document()})
             return
         await self.say({"type": "keyboard", "held": True})
 
-    def _call(self) -> Call:
-        return Call(self.app, self.guest.caller, "", _nothing, asyncio.Event())
+    def _answered(self, operation: str, **arguments: Any) -> AbstractAsyncContextManager[CallAnswer]:
+        return answered(self.app, self.guest.caller, operation, arguments, key="", gone=asyncio.Event())
 
     def _release(self) -> None:
         if self.keyboard is not None:
             self.keyboard.release()
             self.keyboard = None
-
-
-async def _nothing(_: Any) -> None:
-    return

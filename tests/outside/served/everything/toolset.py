@@ -13,8 +13,8 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from lamplighter.errors import Code, InputError, MissingError
-from lamplighter.frontends.mcp.conversation import Conversation
 from lamplighter.frontends.mcp.resources import Resource
+from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, Toolset
 from lamplighter.operations.operation import Request
 
@@ -27,16 +27,16 @@ class Said(BaseModel):
     said: str
 
 
-async def simple_text(_: Conversation, __: Nothing) -> Answer:
+async def simple_text(_: ToolContext, __: Nothing) -> Answer:
     text = "This is a simple text response for testing."
     return Answer({"said": text}, text)
 
 
-async def error_handling(_: Conversation, __: Nothing) -> Answer:
+async def error_handling(_: ToolContext, __: Nothing) -> Answer:
     raise InputError(Code.BAD_INPUT, "This tool intentionally returns an error for testing", "expect it")
 
 
-async def with_progress(conversation: Conversation, _: Nothing) -> Answer:
+async def with_progress(conversation: ToolContext, _: Nothing) -> Answer:
     for done in (0, 50, 100):
         await conversation.tell(done, 100, f"{done} of 100")
     return Answer({"said": "done"}, "done")
@@ -51,10 +51,10 @@ class Texts:
         "test://watched-resource": "Somebody looks at this.",
     }
 
-    async def list(self, _: Conversation) -> list[Resource]:
+    async def list(self, _: ToolContext) -> list[Resource]:
         return [Resource(uri, uri, uri, "to be read", "text/plain") for uri in self._texts]
 
-    async def read(self, _: Conversation, uri: str) -> tuple[str, str]:
+    async def read(self, _: ToolContext, uri: str) -> tuple[str, str]:
         if uri in self._texts:
             return "text/plain", self._texts[uri]
         if found := re.fullmatch(r"test://template/([^/]+)/data", uri):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
-from lamplighter.frontends.cli.blocks import Block, Line, Span, Table, facts
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine, facts
 from lamplighter.frontends.cli.text import ago, clean, command_line, instant
 from lamplighter.frontends.cli.views.sessions import verdict
 
@@ -32,12 +32,12 @@ def listed(result: dict[str, Any]) -> list[Block]:
     """Those that are open; the last line says how to decide."""
     found: list[dict[str, Any]] = result["approvals"]
     if not found:
-        return [Line("nobody asks for anything")]
+        return [TextLine("nobody asks for anything")]
     now = time.time()
     rows = [_cells(request, now) for request in found]
     return [
         Table(("id", "state", "left", "who asks", "to", "session", "reason"), rows, ("left",)),
-        Line("to see one in full and decide: ", (f"lamp approve {clean(found[0]['id'])}", "strong")),
+        TextLine("to see one in full and decide: ", (f"lamp approve {clean(found[0]['id'])}", "strong")),
     ]
 
 
@@ -67,8 +67,9 @@ def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
     if asker:
         pairs.append(("its command", command_line(asker["command"])))
     pairs.append(("wants to", (f"{_act(request)} {_meant(request)}", "strong")))
-    pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items() if name != "rows"]
-    pairs += [("", f"{row['verdict']}  {clean(row['name'])} ({clean(row['id'])})") for row in arguments.get("rows", ())]
+    rows: list[dict[str, Any]] = arguments["rows"] if request.get("plan") and arguments else []
+    pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items() if not (rows and name == "rows")]
+    pairs += [("", f"{row['verdict']}  {clean(row['name'])} ({clean(row['id'])})") for row in rows]
     pairs += _target(request["target"], tree)
     pairs += [
         ("not its own", clean(request["why"])),
@@ -98,7 +99,7 @@ def decided(request: dict[str, Any]) -> list[Block]:
     """What was done."""
     what = f" {clean(request['id'])}: {_who(request)} may {'' if request['state'] == 'granted' else 'not '}"
     end = f", once, until {clean(request['expires_at'])}" if request["state"] == "granted" else ""
-    return [Line(_state(request), what, f"{_act(request)} {_meant(request)}{end}")]
+    return [TextLine(_state(request), what, f"{_act(request)} {_meant(request)}{end}")]
 
 
 def _state(request: dict[str, Any]) -> Span:
@@ -119,7 +120,9 @@ def _meant(request: dict[str, Any]) -> str:
     arguments: dict[str, Any] = request["arguments"] or {}
     if request["target"] is None and request["operation"] in _TMUX_ACTS and arguments:
         return f"tmux session {clean(arguments['name'])}, made by hand"
-    if "rows" in arguments:
+    if request.get("plan"):
+        if not arguments:
+            return f"the sessions of {clean(request['plan'])}"
         rows, more = arguments["rows"], arguments.get("rows_left_out", 0)
         return f"{counted(len(rows) + more, 'session')}: {_listed(rows, more)}"
     return _named(request["target"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
-from lamplighter.frontends.cli.blocks import Block, Line, Span, Table
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine
 from lamplighter.frontends.cli.text import clean, size, took
 from lamplighter.frontends.cli.views.endings import survivor
 from lamplighter.frontends.cli.views.sessions import verdict
@@ -27,10 +27,10 @@ def plan(result: dict[str, Any]) -> list[Block]:
     blocks += left_out(result)
     if not result["rows"]:
         nothing = "nothing that was left behind is" if result.get("leaks") else "nothing that may go matches"
-        return [*blocks, Line(f"nothing to clean up: {nothing} {clean(result['selection'])}")]
+        return [*blocks, TextLine(f"nothing to clean up: {nothing} {clean(result['selection'])}")]
     return [
         *blocks,
-        Line(_total(result), " would go; within ten minutes: ", (_command(result), "strong")),
+        TextLine(_total(result), " would go; within ten minutes: ", (_command(result), "strong")),
     ]
 
 
@@ -60,19 +60,22 @@ def left_out(result: dict[str, Any]) -> list[Block]:
     """What matches but is not in the plan, each with why."""
     shown = result["left_out"][:_LISTED]
     blocks: list[Block] = [
-        Line(("left out ", "dim"), f"{clean(one['name'])} ({clean(one['id'])}): {clean(one['why'])}") for one in shown
+        TextLine(("left out ", "dim"), f"{clean(one['name'])} ({clean(one['id'])}): {clean(one['why'])}")
+        for one in shown
     ]
     more = len(result["left_out"]) - len(shown)
     if more:
-        blocks.append(Line((f"left out {counted(more, 'more session')}; --json lists them all", "dim")))
+        blocks.append(TextLine((f"left out {counted(more, 'more session')}; --json lists them all", "dim")))
     return blocks
 
 
-def row(done: dict[str, Any]) -> Line:
+def row(done: dict[str, Any]) -> TextLine:
     """What came of one row."""
     outcome = done["outcome"]
     who = f" {clean(done['name'])} ({clean(done['id'])}): "
-    return Line((clean(outcome), _STYLES.get(outcome, "")), who, _what(done), loud=outcome in ("survived", "failed"))
+    return TextLine(
+        (clean(outcome), _STYLES.get(outcome, "")), who, _what(done), loud=outcome in ("survived", "failed")
+    )
 
 
 def _what(done: dict[str, Any]) -> str:
@@ -90,4 +93,4 @@ def sums(result: dict[str, Any]) -> list[Block]:
     counts = result["sums"]
     rest = [f"{counts[name]} {name}" for name in ("skipped", "survived", "failed") if counts[name]]
     text = "; ".join([f"ended {_total(result, 'ended')}", *rest])
-    return [Line((text, "bad" if counts["survived"] or counts["failed"] else "strong"))]
+    return [TextLine((text, "bad" if counts["survived"] or counts["failed"] else "strong"))]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, facts, grow
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, TextLine, facts, grow
 from lamplighter.frontends.cli.text import age, ago, clean, command_line, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof, survived
 from lamplighter.frontends.cli.views.handoffs import left, summary
@@ -17,13 +17,13 @@ from lamplighter.frontends.cli.views.sessions import verdict
 def show(session: dict[str, Any]) -> list[Block]:
     blocks = facts(_facts(session, time.time()))
     if session["tree"]:
-        blocks += [Line(), Line(("processes", "strong")), _processes(session["tree"])]
+        blocks += [TextLine(), TextLine(("processes", "strong")), _processes(session["tree"])]
     if session.get("survivors"):
-        blocks += [Line(), *survived(session["survivors"], loud=False)]
+        blocks += [TextLine(), *survived(session["survivors"], loud=False)]
     if session["ending"]:
-        blocks += [Line(), *_ending(session["ending"])]
+        blocks += [TextLine(), *_ending(session["ending"])]
     if session.get("handoff"):
-        blocks += [Line(), *left(session["handoff"])]
+        blocks += [TextLine(), *left(session["handoff"])]
     if session["ending"]:
         blocks += summary(session["ending"].get("summary") or {}, full=True)
     return blocks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, TextLine
 from lamplighter.frontends.cli.text import clean, took
 from lamplighter.frontends.cli.views.handoffs import left, summary
 
@@ -19,7 +19,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
     certificate = result["certificate"]
     if result["state"] == "ended":
         return [
-            Line(
+            TextLine(
                 ("ended", "good"),
                 " ",
                 (clean(result["name"]), "strong"),
@@ -32,7 +32,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
     if certificate["survivors"]:
         return proof(certificate, of=who)
     return [
-        Line(
+        TextLine(
             ("ending", "warn"),
             f" {who}: it goes on by itself; lamp show {clean(result['id'])} has the certificate then",
         ),
@@ -48,13 +48,13 @@ def _gone(certificate: dict[str, Any]) -> str:
 def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> list[Block]:
     """The processes of a certificate where there was more than one, and every survivor, loudly."""
     processes = certificate["processes"]
-    blocks: list[Block] = [Line(_gone(certificate))] if full else []
+    blocks: list[Block] = [TextLine(_gone(certificate))] if full else []
     if full or len(processes) > 1:
         shown = processes if full else processes[:_LISTED]
         blocks += [_process(process) for process in shown]
         if len(processes) > len(shown):
-            blocks.append(Line((f"  and {len(processes) - len(shown)} more; lamp show lists them all", "dim")))
-    blocks += [Line(f"  spared: {survivor(item)}") for item in certificate.get("spared", ())]
+            blocks.append(TextLine((f"  and {len(processes) - len(shown)} more; lamp show lists them all", "dim")))
+    blocks += [TextLine(f"  spared: {survivor(item)}") for item in certificate.get("spared", ())]
     return blocks + survived(certificate["survivors"], of=of)
 
 
@@ -64,13 +64,13 @@ def survived(survivors: list[dict[str, Any]], *, of: str = "", loud: bool = True
         return []
     whose = f" of {of}" if of else ""
     words = f"SURVIVED: {counted(len(survivors), 'process', 'processes')}{whose}; it is tried on"
-    return [Line((words, "bad"), loud=loud), *(Line(f"  {survivor(item)}", loud=loud) for item in survivors)]
+    return [TextLine((words, "bad"), loud=loud), *(TextLine(f"  {survivor(item)}", loud=loud) for item in survivors)]
 
 
-def _process(process: dict[str, Any]) -> Line:
+def _process(process: dict[str, Any]) -> TextLine:
     signal, seconds = process.get("signal"), process.get("seconds")
     how = clean(signal) if signal else "-"
-    return Line(
+    return TextLine(
         f"  {clean(process.get('pid')):>8}  {how:<6}  {took(seconds):>7}  ", (clean(process.get("command", "")), "dim")
     )
 
@@ -86,16 +86,18 @@ def down(result: dict[str, Any]) -> list[Block]:
     for row in result["ended"]:
         who = f"{clean(row.get('name', ''))} ({clean(row.get('id', ''))})"
         if row.get("error"):
-            blocks.append(Line(("not ended ", "bad"), f"{who}: {clean(row['error'].get('message', ''))}", loud=True))
+            blocks.append(
+                TextLine(("not ended ", "bad"), f"{who}: {clean(row['error'].get('message', ''))}", loud=True)
+            )
             continue
         certificate: dict[str, Any] = row.get("certificate") or _NOTHING
         if certificate["survivors"]:
             blocks += proof(certificate, of=who)
         else:
-            blocks.append(Line(("ended", "good"), f" {who}: {_gone(certificate)}"))
+            blocks.append(TextLine(("ended", "good"), f" {who}: {_gone(certificate)}"))
     alive = result["alive"]
     rest = f"; {counted(alive, 'session')} {'goes' if alive == 1 else 'go'} on without it" if alive else ""
-    return [*blocks, Line(f"the daemon has stopped{rest}")]
+    return [*blocks, TextLine(f"the daemon has stopped{rest}")]
 
 
 def left_behind(certificate: dict[str, Any] | None, main: int | None, command: str) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
 from lamplighter.domain.duration import format_duration
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, facts, grow
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine, facts, grow
 from lamplighter.frontends.cli.text import ago, clean, cpu, size
 
 _LONGEST = 100
@@ -16,15 +16,17 @@ _DEEPEST = 30
 
 def packet(result: dict[str, Any]) -> list[Block]:
     """Its text is what a successor reads, to the letter."""
-    blocks: list[Block] = [Line(line) for line in result["text"].splitlines()]
+    blocks: list[Block] = [TextLine(line) for line in result["text"].splitlines()]
     if not result["receipt_kept"]:
-        blocks.append(Line(("note: ", "warn"), "the store cannot be written, so no receipt of this is kept", loud=True))
+        blocks.append(
+            TextLine(("note: ", "warn"), "the store cannot be written, so no receipt of this is kept", loud=True)
+        )
     return blocks
 
 
 def saved(handoff: dict[str, Any]) -> list[Block]:
     """What `handoff --save` answers."""
-    return [Line(("stored", "good"), f" {_stored(handoff)}"), *notes(handoff)]
+    return [TextLine(("stored", "good"), f" {_stored(handoff)}"), *notes(handoff)]
 
 
 def left(handoff: dict[str, Any] | None) -> list[Block]:
@@ -33,14 +35,14 @@ def left(handoff: dict[str, Any] | None) -> list[Block]:
         return []
     if handoff["source"] == "inferred":
         basis = ", ".join(map(clean, handoff["basis"]))
-        return [Line("handed off: nothing was said; ", (f"inferred from {basis}", "dim"))]
-    return [Line(f"handed off: {_stored(handoff)}"), *notes(handoff), *_evidence(handoff)]
+        return [TextLine("handed off: nothing was said; ", (f"inferred from {basis}", "dim"))]
+    return [TextLine(f"handed off: {_stored(handoff)}"), *notes(handoff), *_evidence(handoff)]
 
 
 def _evidence(handoff: dict[str, Any]) -> list[Block]:
     """What had been inferred before it was said."""
     return [
-        Line((f"evidence: inferred from {', '.join(map(clean, one['basis']))}", "dim"))
+        TextLine((f"evidence: inferred from {', '.join(map(clean, one['basis']))}", "dim"))
         for one in handoff.get("evidence", ())
     ]
 
@@ -49,13 +51,15 @@ def notes(handoff: dict[str, Any]) -> list[Block]:
     """What a reader should not miss about a hand-off."""
     found: list[Block] = []
     if handoff["redacted"]:
-        found.append(Line((f"{counted(handoff['redacted'], 'secret')} taken out before anything was stored", "warn")))
+        found.append(
+            TextLine((f"{counted(handoff['redacted'], 'secret')} taken out before anything was stored", "warn"))
+        )
     if handoff["withheld"]:
-        found.append(Line(f"{counted(handoff['withheld'], 'private passage')} not stored"))
+        found.append(TextLine(f"{counted(handoff['withheld'], 'private passage')} not stored"))
     loops = [f"{len(handoff[how])} {how}" for how in ("resolved", "dropped") if handoff[how]]
     loops += [f"{handoff['carried_count']} carried"] if handoff["carried_count"] else []
     if loops:
-        found.append(Line(f"open loops: {', '.join(loops)}"))
+        found.append(TextLine(f"open loops: {', '.join(loops)}"))
     return found
 
 
@@ -83,11 +87,14 @@ def summary(found: dict[str, Any], *, full: bool = False) -> list[Block]:
     blocks = facts(pairs)
     if found["git"]:
         blocks += [
-            Line((f"  {commit['sha'][:10]} ", "dim"), clean(commit["subject"]))
+            TextLine((f"  {commit['sha'][:10]} ", "dim"), clean(commit["subject"]))
             for commit in found["git"]["commits"][:5]
         ]
     if full and found["last_lines"]:
-        blocks += [Line("last output"), *(Line((f"  {clean(line)}", "dim")) for line in found["last_lines"][-5:])]
+        blocks += [
+            TextLine("last output"),
+            *(TextLine((f"  {clean(line)}", "dim")) for line in found["last_lines"][-5:]),
+        ]
     return blocks
 
 
@@ -102,7 +109,7 @@ def _git(git: dict[str, Any]) -> str:
 def listed(result: dict[str, Any]) -> list[Block]:
     rows = result["handoffs"]
     if not rows:
-        return [Line("nothing has been handed over; lamp end and lamp handoff --save do")]
+        return [TextLine("nothing has been handed over; lamp end and lamp handoff --save do")]
     now = time.time()
     table: list[list[Span | str]] = []
     for row in rows:
@@ -123,9 +130,11 @@ def lineage(result: dict[str, Any]) -> list[Block]:
     list: no terminal is wide enough for hundreds of generations."""
     now = time.time()
     found = result["generations"]
-    more: list[Block] = [Line(("the line is longer; ask for its first or last here", "warn"))] if result["cut"] else []
+    more: list[Block] = (
+        [TextLine(("the line is longer; ask for its first or last here", "warn"))] if result["cut"] else []
+    )
     if len(found) > _DEEPEST and len({one["predecessor"] for one in found}) == len(found):
-        return [*(Line(*_generation(one, now)) for one in found), *more]
+        return [*(TextLine(*_generation(one, now)) for one in found), *more]
     nodes = {one["id"]: Branch(*_generation(one, now)) for one in found}
     return [Forest(grow(nodes, {one["id"]: one["predecessor"] or "" for one in found})), *more]
 

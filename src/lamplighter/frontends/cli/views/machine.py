@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Line, Table, facts
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Table, TextLine, facts
 from lamplighter.frontends.cli.text import clean, size
 
 _MARKS = {"ok": ("ok", "good"), "note": ("note", "warn"), "bad": ("BAD", "bad")}
@@ -41,16 +41,16 @@ def doctor(result: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = []
     for check in result["checks"]:
         word, style = _MARKS.get(check["state"], (clean(check["state"]), "warn"))
-        blocks.append(Line((f"{word:<5}", style), f" {clean(check['name']):<{longest}}  {clean(check['found'])}"))
+        blocks.append(TextLine((f"{word:<5}", style), f" {clean(check['name']):<{longest}}  {clean(check['found'])}"))
         if check.get("mend"):
-            blocks.append(Line(f"{'':<5} {'':<{longest}}  ", ("to mend: ", "strong"), clean(check["mend"])))
-    return [*blocks, Line(), Line("a kill here proves: ", (clean(result["guarantee"]), "strong"))]
+            blocks.append(TextLine(f"{'':<5} {'':<{longest}}  ", ("to mend: ", "strong"), clean(check["mend"])))
+    return [*blocks, TextLine(), TextLine("a kill here proves: ", (clean(result["guarantee"]), "strong"))]
 
 
 def prune(result: dict[str, Any]) -> list[Block]:
     kept = f"kept are {result['kept_days']} days and {size(result['kept_bytes'])}"
     if not result["sessions"]:
-        return [Line(f"no log is past what is kept; {kept}")]
+        return [TextLine(f"no log is past what is kept; {kept}")]
     rows = [
         [
             clean(row.get("id", "")),
@@ -67,7 +67,7 @@ def prune(result: dict[str, Any]) -> list[Block]:
         if result["applied"]
         else f"{count}, {size(result['bytes'])} would go with --apply"
     )
-    return [Table(("id", "name", "ended", "size", "why"), rows, ("size",)), Line(f"{total}; {kept}")]
+    return [Table(("id", "name", "ended", "size", "why"), rows, ("size",)), TextLine(f"{total}; {kept}")]
 
 
 def events(result: dict[str, Any]) -> list[Block]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Line, Span, Table
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine
 from lamplighter.frontends.cli.text import ago, clean
 
 _STATES = {"active": "good", "resolved": "dim", "superseded": "warn", "forgotten": "bad"}
@@ -15,7 +15,7 @@ _STATES = {"active": "good", "resolved": "dim", "superseded": "warn", "forgotten
 def remembered(result: dict[str, Any]) -> list[Block]:
     fresh = result["stored"] == len(result["records"])
     lines: list[Block] = [
-        Line(("remembered " if fresh else "known already ", "good" if fresh else "warn"), *_brief(record))
+        TextLine(("remembered " if fresh else "known already ", "good" if fresh else "warn"), *_brief(record))
         for record in result["records"]
     ]
     return [*lines, *_taken_out(result)]
@@ -28,26 +28,28 @@ def recalled(result: dict[str, Any]) -> list[Block]:
     if result["records"]:
         blocks.append(_table(result["records"], now))
     if result["sessions"]:
-        blocks += [Line(("sessions that have ended", "strong"))] if result["records"] else []
+        blocks += [TextLine(("sessions that have ended", "strong"))] if result["records"] else []
         rows = [_session_cells(session, now) for session in result["sessions"]]
         blocks.append(Table(("session", "name", "ended", "project", "summary"), rows))
     if not blocks:
-        return [Line(f"nothing fits{_where(result, 'lamp recall --all looks in every project')}")]
+        return [TextLine(f"nothing fits{_where(result, 'lamp recall --all looks in every project')}")]
     return [*blocks, *_rest(result)]
 
 
 def listed(result: dict[str, Any]) -> list[Block]:
     if not result["records"]:
-        return [Line(f"nothing is kept{_where(result, 'lamp records --all shows every project')}")]
+        return [TextLine(f"nothing is kept{_where(result, 'lamp records --all shows every project')}")]
     return [_table(result["records"], time.time()), *_rest(result)]
 
 
 def closed(result: dict[str, Any]) -> list[Block]:
-    lines: list[Block] = [Line(_state(record), " ", *_brief(record)) for record in result["records"]]
-    lines += [Line(("forgotten for good ", "bad"), clean(record)) for record in result["erased"]]
+    lines: list[Block] = [TextLine(_state(record), " ", *_brief(record)) for record in result["records"]]
+    lines += [TextLine(("forgotten for good ", "bad"), clean(record)) for record in result["erased"]]
     if result["pending"]:
         lines.append(
-            Line("another process reads the store: free pages are written anew when the daemon starts next", loud=True)
+            TextLine(
+                "another process reads the store: free pages are written anew when the daemon starts next", loud=True
+            )
         )
     return lines
 
@@ -55,7 +57,7 @@ def closed(result: dict[str, Any]) -> list[Block]:
 def superseded(result: dict[str, Any]) -> list[Block]:
     new, old = result["records"]
     return [
-        Line(("superseded ", "warn"), clean(old["id"]), " by ", *_brief(new)),
+        TextLine(("superseded ", "warn"), clean(old["id"]), " by ", *_brief(new)),
         *_taken_out(result),
     ]
 
@@ -64,7 +66,7 @@ def imported(result: dict[str, Any]) -> list[Block]:
     nouns = {"records": "record", "handoffs": "hand-off", "projects": "project"}
     new = [counted(result[name], noun) for name, noun in nouns.items()]
     return [
-        Line(("imported ", "good"), ", ".join(new), f"; {counted(result['known'], 'line')} known already"),
+        TextLine(("imported ", "good"), ", ".join(new), f"; {counted(result['known'], 'line')} known already"),
         *_taken_out(result),
     ]
 
@@ -122,13 +124,13 @@ def _where(result: dict[str, Any], next_step: str) -> str:
 
 def _rest(result: dict[str, Any]) -> list[Block]:
     left = result["total"] - len(result["records"])
-    return [Line((f"{left} more; --limit and --offset show them", "dim"))] if left > 0 and result["records"] else []
+    return [TextLine((f"{left} more; --limit and --offset show them", "dim"))] if left > 0 and result["records"] else []
 
 
 def _taken_out(result: dict[str, Any]) -> list[Block]:
     lines: list[Block] = []
     if result["redacted"]:
-        lines.append(Line(f"{counted(result['redacted'], 'secret')} taken out before it was stored", loud=True))
+        lines.append(TextLine(f"{counted(result['redacted'], 'secret')} taken out before it was stored", loud=True))
     if result["withheld"]:
-        lines.append(Line(f"{counted(result['withheld'], 'private passage')} not stored", loud=True))
+        lines.append(TextLine(f"{counted(result['withheld'], 'private passage')} not stored", loud=True))
     return lines

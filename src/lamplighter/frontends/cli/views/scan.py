@@ -6,8 +6,8 @@ import os
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, TextLine
 from lamplighter.frontends.cli.text import ago, clean, size
 
 _STYLES = {"certain": "bad", "likely": "warn"}
@@ -23,12 +23,12 @@ def scanned(result: dict[str, Any]) -> list[Block]:
     with_processes = [leak for leak in leaks if leak["processes"]]
     blocks: list[Block] = [_sum(result)]
     for leak in with_processes:
-        blocks += [Line(), *_leak(leak, now)]
+        blocks += [TextLine(), *_leak(leak, now)]
     files = [file for leak in leaks if not leak["processes"] for file in leak["files"]]
     if files:
-        blocks += [Line(), Line(f"{counted(len(files), 'file')} of dead processes, ", (_files(files), "dim"))]
+        blocks += [TextLine(), TextLine(f"{counted(len(files), 'file')} of dead processes, ", (_files(files), "dim"))]
     if result["agents"]:
-        blocks += [Line(), Line(("alive, and nobody manages them", "strong"))]
+        blocks += [TextLine(), TextLine(("alive, and nobody manages them", "strong"))]
         blocks += [_agent(agent, now) for agent in result["agents"]]
     return [*blocks, *_next(result)]
 
@@ -38,27 +38,29 @@ def _asked(asked: dict[str, Any]) -> list[Block]:
     process = f"{asked['pid']} ({_near(asked['command'])[:_WIDTH]})"
     if not asked["leak"]:
         return [
-            Line((f"process {process} is not listed", "strong")),
-            Line(("  because ", "dim"), clean(asked["why"][0])),
+            TextLine((f"process {process} is not listed", "strong")),
+            TextLine(("  because ", "dim"), clean(asked["why"][0])),
         ]
     certainty = (clean(asked["certainty"]), _STYLES.get(asked["certainty"], ""))
-    head = Line(certainty, f" process {process} is of ", (clean(asked["leak"]), "strong"))
+    head = TextLine(certainty, f" process {process} is of ", (clean(asked["leak"]), "strong"))
     return [
         head,
         *(
-            Line(("  because " if not place else "          ", "dim"), clean(one))
+            TextLine(("  because " if not place else "          ", "dim"), clean(one))
             for place, one in enumerate(asked["why"])
         ),
     ]
 
 
-def _sum(result: dict[str, Any]) -> Line:
+def _sum(result: dict[str, Any]) -> TextLine:
     sums = result["sums"]
     if not sums["processes"]:
-        return Line(("nothing was left behind", "good"), f" among {counted(result['seen'], 'process', 'processes')}")
+        return TextLine(
+            ("nothing was left behind", "good"), f" among {counted(result['seen'], 'process', 'processes')}"
+        )
     hold = "holds" if sums["processes"] == 1 else "hold"
     processes = counted(sums["processes"], "process", "processes")
-    return Line(
+    return TextLine(
         (f"{processes} of {counted(sums['sessions'], 'dead session')} {hold} {size(sums['memory'])}", "strong"),
         f"  ({sums['certain']} certain, {sums['likely']} likely)",
     )
@@ -67,7 +69,7 @@ def _sum(result: dict[str, Any]) -> Line:
 def _leak(leak: dict[str, Any], now: float) -> list[Block]:
     head = f" {clean(leak['name'])}: {counted(len(leak['processes']), 'process', 'processes')}, {size(leak['memory'])}"
     blocks: list[Block] = [
-        Line(
+        TextLine(
             (f"{clean(leak['certainty']):<7}", _STYLES.get(leak["certainty"], "")),
             head,
             (f"  {clean(leak['id'])}", "dim"),
@@ -78,24 +80,25 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
     more = len(leak["processes"]) - _LISTED
     if more > 0:
         blocks.append(
-            Line((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
+            TextLine((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
         )
     doubts = [reason for reason in leak["why"] if reason.startswith("but ")]
     reasons = [clean(reason) for reason in leak["why"] if reason not in doubts]
     blocks += [
-        Line(("        because " if not place else "                ", "dim"), one) for place, one in enumerate(reasons)
+        TextLine(("        because " if not place else "                ", "dim"), one)
+        for place, one in enumerate(reasons)
     ]
-    blocks += [Line(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
+    blocks += [TextLine(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
     if leak["files"]:
-        blocks.append(Line((f"        and {counted(len(leak['files']), 'file')}, ", "dim"), _files(leak["files"])))
+        blocks.append(TextLine((f"        and {counted(len(leak['files']), 'file')}, ", "dim"), _files(leak["files"])))
     return blocks
 
 
-def _process(each: dict[str, Any], now: float) -> Line:
+def _process(each: dict[str, Any], now: float) -> TextLine:
     command = _near(each["command"])
     shown = command if len(command) <= _WIDTH else command[: _WIDTH - 1] + "…"
     kind = "" if each["kind"] == "child" else clean(each["kind"])
-    return Line(f"  {each['pid']:>8}  {ago(each['since'], now):>8}  {size(each['memory']):>8}  {kind:<14}  ", shown)
+    return TextLine(f"  {each['pid']:>8}  {ago(each['since'], now):>8}  {size(each['memory']):>8}  {kind:<14}  ", shown)
 
 
 def _files(files: list[dict[str, Any]]) -> str:
@@ -107,7 +110,7 @@ def _near(text: str) -> str:
     return clean(text).replace(f"{os.path.expanduser('~').rstrip('/')}/", "~/")
 
 
-def _agent(agent: dict[str, Any], now: float) -> Line:
+def _agent(agent: dict[str, Any], now: float) -> TextLine:
     where = (
         f"in {clean(agent['tmux'])}"
         if agent["tmux"]
@@ -117,7 +120,7 @@ def _agent(agent: dict[str, Any], now: float) -> Line:
     )
     held = f"{counted(agent['processes'], 'process', 'processes')}, {size(agent['memory'])}"
     text = f"  {agent['pid']:>8}  {ago(agent['since'], now):>8}  {clean(agent['agent'])}, {held}, {where}, {_near(agent['cwd'])}"
-    return Line(text)
+    return TextLine(text)
 
 
 def _next(result: dict[str, Any]) -> list[Block]:
@@ -126,10 +129,10 @@ def _next(result: dict[str, Any]) -> list[Block]:
     certain = any(leak["certainty"] == "certain" for leak in result["leaks"])
     likely = next((leak["id"] for leak in result["leaks"] if leak["certainty"] == "likely"), None)
     if certain:
-        blocks.append(Line("to end what is certain: ", ("lamp cleanup --leaks", "strong"), " (a plan first)"))
+        blocks.append(TextLine("to end what is certain: ", ("lamp cleanup --leaks", "strong"), " (a plan first)"))
     if likely:
-        blocks.append(Line("to end a likely one too: ", (f"lamp cleanup --leaks {clean(likely)}", "strong")))
+        blocks.append(TextLine("to end a likely one too: ", (f"lamp cleanup --leaks {clean(likely)}", "strong")))
     alive = next((agent["tmux"] or str(agent["pid"]) for agent in result["agents"]), None)
     if alive:
-        blocks.append(Line("to manage one: ", (f"lamp adopt {clean(alive)}", "strong")))
-    return [Line(), *blocks] if blocks or sums["processes"] else []
+        blocks.append(TextLine("to manage one: ", (f"lamp adopt {clean(alive)}", "strong")))
+    return [TextLine(), *blocks] if blocks or sums["processes"] else []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Line, Span, Table, grow
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine, grow
 from lamplighter.frontends.cli.text import age, clean, command_line, cpu, size
 
 Session = dict[str, Any]
@@ -59,9 +59,9 @@ def ls(result: dict[str, Any]) -> list[Block]:
     """A table; its titles also when it is empty, so that a program sees the same columns always."""
     blocks: list[Block] = [table(result["sessions"])]
     if result.get("left_out"):
-        blocks.append(Line(f"{counted(result['left_out'], 'more session')} not shown", loud=True))
+        blocks.append(TextLine(f"{counted(result['left_out'], 'more session')} not shown", loud=True))
     if result.get("notice"):
-        blocks.append(Line(result["notice"], loud=True))
+        blocks.append(TextLine(result["notice"], loud=True))
     return blocks + by_hand(result)
 
 
@@ -83,8 +83,8 @@ def by_hand(result: dict[str, Any]) -> list[Block]:
     ]
     hint = f"lamp adopt {command_line([found[0]['id']])}"
     return [
-        Line(),
-        Line(("made by hand (tmux)", "strong"), (f": {hint} takes one under management", "dim")),
+        TextLine(),
+        TextLine(("made by hand (tmux)", "strong"), (f": {hint} takes one under management", "dim")),
         Table(titles, rows, titles[1:6]),
     ]
 
@@ -95,7 +95,7 @@ def tree(result: dict[str, Any]) -> list[Block]:
     branches = {session["id"]: Branch(*_label(session, now)) for session in result["sessions"]}
     parents = {session["id"]: session["parent"] for session in result["sessions"]}
     if not branches:
-        return [Line("no session runs"), *by_hand(result)]
+        return [TextLine("no session runs"), *by_hand(result)]
     return [Forest(grow(branches, parents)), *by_hand(result)]
 
 
@@ -114,28 +114,28 @@ def overview(result: dict[str, Any]) -> list[Block]:
     sessions: list[Session] = result["sessions"]
     if not sessions:
         longest = max(len(words) for words, _ in _FIRST_STEPS)
-        steps = [Line((f"  {words:<{longest}}", "strong"), f"  {why}") for words, why in _FIRST_STEPS]
+        steps = [TextLine((f"  {words:<{longest}}", "strong"), f"  {why}") for words, why in _FIRST_STEPS]
         return [
-            Line("No sessions running. Three commands to try:"),
-            Line(),
+            TextLine("No sessions running. Three commands to try:"),
+            TextLine(),
             *steps,
             *by_hand(result),
             *_unsucceeded(result),
-            Line(),
-            Line("lamp --help shows the others."),
+            TextLine(),
+            TextLine("lamp --help shows the others."),
         ]
     memory = sum(session["memory"] for session in sessions)
     head = f"{counted(len(sessions), 'session')}, {size(memory)}"
     next_steps = [step for session in sessions for step in _next_steps(session)]
-    blocks: list[Block] = [Line((head, "strong")), Line(), table(sessions)]
+    blocks: list[Block] = [TextLine((head, "strong")), TextLine(), table(sessions)]
     if next_steps:
-        blocks += [Line(), Line(("waits for you", "strong")), *next_steps, *_cleanup(sessions)]
+        blocks += [TextLine(), TextLine(("waits for you", "strong")), *next_steps, *_cleanup(sessions)]
     return [
         *blocks,
         *_unsucceeded(result),
         *by_hand(result),
-        Line(),
-        Line(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
+        TextLine(),
+        TextLine(("lamp attach ID to be at one, lamp show ID for all about it, lamp --help for the rest", "dim")),
     ]
 
 
@@ -146,9 +146,9 @@ def _unsucceeded(result: dict[str, Any]) -> list[Block]:
         return []
     head = "needs a successor" if len(waiting) == 1 else "need a successor"
     return [
-        Line(),
-        Line((f"{counted(len(waiting), 'hand-off')} {head}", "strong")),
-        *(Line("  ", (f"lamp start --from {clean(session)} -- COMMAND", "warn")) for session in waiting[:5]),
+        TextLine(),
+        TextLine((f"{counted(len(waiting), 'hand-off')} {head}", "strong")),
+        *(TextLine("  ", (f"lamp start --from {clean(session)} -- COMMAND", "warn")) for session in waiting[:5]),
     ]
 
 
@@ -156,9 +156,11 @@ def _cleanup(sessions: list[Session]) -> list[Block]:
     """The one command for all that could go."""
     verdicts = {session["verdict"] for session in sessions if session["state"] != "ending"}
     if verdicts & {"orphaned", "leftovers", "finished"}:
-        return [Line("  ", ("lamp cleanup", "strong"), " shows what could go, and ends it once you apply that")]
+        return [TextLine("  ", ("lamp cleanup", "strong"), " shows what could go, and ends it once you apply that")]
     if "stuck" in verdicts:
-        return [Line("  ", ("lamp cleanup stuck", "strong"), " shows what is stuck, and ends it once you apply that")]
+        return [
+            TextLine("  ", ("lamp cleanup stuck", "strong"), " shows what is stuck, and ends it once you apply that")
+        ]
     return []
 
 
@@ -175,4 +177,4 @@ def _next_steps(session: Session) -> list[Block]:
         step = ("is being ended and something of it is still alive", f"lamp show {name}")
     if step is None:
         return []
-    return [Line("  ", (name, "strong"), f" {step[0]}: ", (step[1], "warn" if what == "waiting" else "bad"))]
+    return [TextLine("  ", (name, "strong"), f" {step[0]}: ", (step[1], "warn" if what == "waiting" else "bad"))]

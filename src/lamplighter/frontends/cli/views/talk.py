@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.domain.counting import counted
-from lamplighter.frontends.cli.blocks import Block, Line
+from lamplighter.domain.text.plural import counted
+from lamplighter.frontends.cli.blocks import Block, TextLine
 from lamplighter.frontends.cli.text import clean, exit_words
 
 
 def _line(word: str, style: str, result: dict[str, Any], rest: str = "") -> list[Block]:
-    return [Line((word, style), " ", (clean(result["name"]), "strong"), f" ({clean(result['id'])}){rest}")]
+    return [TextLine((word, style), " ", (clean(result["name"]), "strong"), f" ({clean(result['id'])}){rest}")]
 
 
 def started(result: dict[str, Any]) -> list[Block]:
     note = result.get("note")
-    return _line("started", "good", result) + ([Line(("note: ", "dim"), clean(note))] if note else [])
+    return _line("started", "good", result) + ([TextLine(("note: ", "dim"), clean(note))] if note else [])
 
 
 def protected(result: dict[str, Any]) -> list[Block]:
@@ -28,7 +28,9 @@ def adopted(result: dict[str, Any]) -> list[Block]:
 
 def sent(result: dict[str, Any]) -> list[Block]:
     return [
-        Line(("sent", "good"), f" {counted(result['size'], 'byte')}; read the answer with --since {result['cursor']}")
+        TextLine(
+            ("sent", "good"), f" {counted(result['size'], 'byte')}; read the answer with --since {result['cursor']}"
+        )
     ]
 
 
@@ -44,7 +46,7 @@ def _waited(one: dict[str, Any]) -> list[Block]:
         how = "" if one["turn"] == "done" else f", {clean(one['turn'])}"
         return [
             *_line("reply", style, one, f"{how}{ended}:"),
-            *(Line(clean(line)) for line in one["reply"].splitlines()),
+            *(TextLine(clean(line)) for line in one["reply"].splitlines()),
         ]
     asks = f": {clean(one['asks'])}" if one.get("asks") else ""
     return _line(clean(one["met"]), style, one, ended or asks)

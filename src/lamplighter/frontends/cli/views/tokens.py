@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.frontends.cli.blocks import Block, Line, Table, facts
+from lamplighter.frontends.cli.blocks import Block, Table, TextLine, facts
 from lamplighter.frontends.cli.text import clean
 
 
@@ -18,12 +18,12 @@ def created(result: dict[str, Any]) -> list[Block]:
         ("secret", shown),
     ]
     last = "the secret is stored nowhere: keep it now" if result["secret"] else clean(result["note"])
-    return [*facts(rows), Line((last, "dim")), *([] if result["url"] else [Line(clean(result["note"]))])]
+    return [*facts(rows), TextLine((last, "dim")), *([] if result["url"] else [TextLine(clean(result["note"]))])]
 
 
 def listed(result: dict[str, Any]) -> list[Block]:
     if not result["tokens"]:
-        return [Line("there are no tokens; lamp token create NAME --scope read makes one")]
+        return [TextLine("there are no tokens; lamp token create NAME --scope read makes one")]
     rows = [
         [
             clean(row["name"]),
@@ -39,4 +39,4 @@ def listed(result: dict[str, Any]) -> list[Block]:
 
 
 def revoked(result: dict[str, Any]) -> list[Block]:
-    return [Line(f"revoked {clean(result['name'])}: it opens nothing any more")]
+    return [TextLine(f"revoked {clean(result['name'])}: it opens nothing any more")]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from lamplighter.frontends.mcp.core.cleaning import CLEANUP_SESSIONS
-from lamplighter.frontends.mcp.core.ending import END_SESSION, KILL_SESSION
+from lamplighter.frontends.mcp.core.cleanup import CLEANUP_SESSIONS
+from lamplighter.frontends.mcp.core.end import END_SESSION, KILL_SESSION
 from lamplighter.frontends.mcp.core.outline import outlined
-from lamplighter.frontends.mcp.core.reading import SessionResources
-from lamplighter.frontends.mcp.core.remembering import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
-from lamplighter.frontends.mcp.core.scanning import SCAN_HOST
-from lamplighter.frontends.mcp.core.seeing import GET_SESSION, LIST_SESSIONS
-from lamplighter.frontends.mcp.core.starting import START_SESSION
-from lamplighter.frontends.mcp.core.talking import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
+from lamplighter.frontends.mcp.core.records import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
+from lamplighter.frontends.mcp.core.resources import SessionResources
+from lamplighter.frontends.mcp.core.scan import SCAN_HOST
+from lamplighter.frontends.mcp.core.sessions import GET_SESSION, LIST_SESSIONS
+from lamplighter.frontends.mcp.core.start import START_SESSION
+from lamplighter.frontends.mcp.core.talk import READ_OUTPUT, SEND_INPUT, WAIT_SESSION
 from lamplighter.frontends.mcp.toolset import Toolset
 
 TOOLSET = Toolset(

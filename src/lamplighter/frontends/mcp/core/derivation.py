@@ -21,18 +21,21 @@ _SHORT = {
     "enter": "press Enter after the text; never after keys",
     "force": "active ones too",
     "selection": "as list_sessions has it",
+    "apply": "the plan to carry out, as it was made",
+    "offset": "skip this many, for the next page",
+    "budget": "UTF-8 bytes at most",
 }
 """What agents read in every list: shorter than for people."""
 
 
 def derived(name: str, operation: type[Request], /, *fields: str, **changes: Any) -> type[Request]:
-    """`changes` are fields that read otherwise over MCP, or are there over MCP alone: (type, Field)."""
+    """`changes` are fields that read otherwise over MCP, or are there over MCP alone: (type, Field). They come first."""
     kept: dict[str, Any] = {
         field: (operation.model_fields[field].annotation, _described(field, copy(operation.model_fields[field])))
         for field in fields
         if field in operation.model_fields
     }
-    return create_model(name, __base__=Request, **{**kept, **changes})
+    return create_model(name, __base__=Request, **{**changes, **kept})
 
 
 def _described(name: str, field: FieldInfo) -> FieldInfo:

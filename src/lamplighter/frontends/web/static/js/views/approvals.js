@@ -35,14 +35,22 @@ async function look() {
   });
 }
 
-/** A list has the first rows of a plan only: nobody can grant what they do not see. */
+/** A list has the first rows of a plan only: nobody can grant what they do not see. They never change, so each is asked once. */
 async function inFull({ approvals }) {
-  const whole = ({ id, arguments: given, ...rest }) =>
-    given?.rows_left_out
-      ? call("list_approvals", { request: id }).then((found) => found.approvals[0])
-      : { id, arguments: given, ...rest };
+  const known = plans;
+  plans = new Map();
+  const whole = async (request) => {
+    if (!(request.plan && request.arguments)) return request;
+    const given = known.get(request.id) ?? (await wholeOf(request));
+    if (!given) return request; // it is over by now
+    plans.set(request.id, given);
+    return { ...request, arguments: given };
+  };
   return { approvals: await Promise.all(approvals.map(whole)) };
 }
+let plans = new Map();
+
+const wholeOf = ({ id }) => call("list_approvals", { request: id }).then((found) => found.approvals[0].arguments);
 
 async function lookBack() {
   const { events } = await call("list_events", { limit: EVENTS }).catch(() => ({ events: [] }));

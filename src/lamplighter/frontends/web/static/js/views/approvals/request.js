@@ -6,7 +6,7 @@ import { bytes, commandLine, count, duration } from "../../format.js";
 import { Ago, Until } from "../../parts/tick.js";
 import { Verdict } from "../../parts/verdict.js";
 import { href } from "../../route.js";
-import { actOf, askerOf, consequence, isEnd, shown, targetOf, warning } from "./words.js";
+import { actOf, askerOf, consequence, isEnd, shown, summary, targetOf, warning } from "./words.js";
 
 const LONG_MS = 86_400_000;
 
@@ -52,11 +52,24 @@ function Arguments({ operation, given }) {
       <dt>operation</dt><dd><code>${operation}</code></dd>
       ${said.map(
         ([name, value]) => html`
-          <div key=${name}><dt>${name}</dt><dd><code class="value">${shown(value)}</code></dd></div>
+          <div key=${name}><dt>${name}</dt><dd><${Value} value=${value} /></dd></div>
         `,
       )}
       ${left.length > 0 && html`<dt>not set</dt><dd class="muted">${left.join(", ")}</dd>`}
     </dl>
+  `;
+}
+
+/** A long plan is opened to be read: else nothing else of the page could be seen. */
+function Value({ value }) {
+  const [open, setOpen] = useState(false);
+  const short = summary(value);
+  if (!short) return html`<code class="value">${shown(value)}</code>`;
+  return html`
+    <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}>
+      <summary>${short}</summary>
+      ${open && html`<code class="value">${shown(value)}</code>`}
+    </details>
   `;
 }
 

@@ -1,6 +1,6 @@
 // A request in words. Knows what each operation would do, and nothing of how that is drawn.
 
-import { bytes, count } from "../../format.js";
+import { bytes, count, grouped } from "../../format.js";
 import { isActive } from "../../parts/verdict.js";
 
 const ACTS = {
@@ -27,8 +27,8 @@ export const actOf = ({ operation }) => ACTS[operation] ?? operation;
 export const askerOf = ({ asker, caller }) => asker?.name ?? caller;
 
 /** The session; one of tmux that was made by hand is none of ours, and is called as tmux calls it. */
-export const targetOf = ({ target, arguments: given }) =>
-  (given?.rows && count(given.rows.length, "session")) ??
+export const targetOf = ({ target, plan, arguments: given }) =>
+  (plan && (given ? count(given.rows.length, "session") : `the sessions of ${plan}`)) ??
   target?.name ??
   (given?.name ? `tmux session ${given.name}, made by hand` : "a session that is gone");
 
@@ -71,10 +71,19 @@ export function consequence({ operation, target, arguments: given }) {
   return `${held}; ${lost}${tame}.`;
 }
 
+/** The rows of a plan that are too many to stand among the other arguments: how many, and the first ones. */
+export function summary(value) {
+  if (!isRows(value) || value.length <= LONG) return "";
+  const first = value.slice(0, FIRST).map(({ name }) => name);
+  return `${count(value.length, "session")}: ${first.join(", ")} and ${grouped(value.length - FIRST)} more`;
+}
+const [LONG, FIRST] = [50, 5];
+const isRows = (value) => Array.isArray(value) && Boolean(value[0]?.verdict);
+
 /** An argument's value as it was given; of the rows of a plan, one in a line. */
 export function shown(value) {
   if (typeof value === "string") return value;
-  if (Array.isArray(value) && value[0]?.verdict) return value.map(rowOf).join("\n");
+  if (isRows(value)) return value.map(rowOf).join("\n");
   return JSON.stringify(value, null, 1);
 }
 

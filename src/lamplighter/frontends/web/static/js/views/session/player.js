@@ -65,7 +65,7 @@ export function makePlayer(screen, recording, { onSize, keepSize = false }) {
       const target = wanted;
       const end = upTo(target);
       if (end < next) {
-        screen.terminal.reset();
+        screen.reset();
         next = 0;
         await resize(recording);
       }

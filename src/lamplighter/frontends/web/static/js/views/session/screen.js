@@ -83,9 +83,9 @@ function widthRatio(family) {
   return context.measureText("W").width / 100;
 }
 
-/** A terminal in `place`: {terminal, search, write, resize, draw, isRedrawing, fitWidth, fitLog, room, dispose}. */
+/** A terminal in `place`: {terminal, search, write, resize, draw, isRedrawing, reset, fitWidth, fitLog, room, dispose}. */
 export async function makeScreen(place, { scrollback = 5000, convertEol = false } = {}) {
-  const { FitAddon, SearchAddon, Terminal, Unicode11Addon } = await loadTerminal();
+  const { FitAddon, SearchAddon, Terminal, WidthsAddon } = await loadTerminal();
   const fontFamily = token("--mono");
   const terminal = new Terminal({
     allowProposedApi: true,
@@ -102,9 +102,8 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
     scrollback,
     theme: colours(),
   });
-  const [fit, search] = [new FitAddon(), new SearchAddon()];
-  for (const addon of [fit, search, new Unicode11Addon()]) terminal.loadAddon(addon);
-  terminal.unicode.activeVersion = "11";
+  const [fit, search, widths] = [new FitAddon(), new SearchAddon(), new WidthsAddon()];
+  for (const addon of [fit, search, widths]) terminal.loadAddon(addon);
   for (const number of [...SWALLOWED, ...MORE_SWALLOWED]) terminal.parser.registerOscHandler(number, () => true);
   terminal.open(place);
   const stopReading = readable(terminal, place);
@@ -113,6 +112,7 @@ export async function makeScreen(place, { scrollback = 5000, convertEol = false 
     terminal,
     search,
     ...drawing(terminal),
+    reset: () => (terminal.reset(), widths.reset()),
     ...sizing(terminal, fit, place, widthRatio(fontFamily)),
     dispose() {
       stopColours();

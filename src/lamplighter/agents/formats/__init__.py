@@ -1,0 +1,1 @@
+"""What several agent programs share: formats of transcripts, hooks, screens, commands."""

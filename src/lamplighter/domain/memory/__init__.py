@@ -1,0 +1,1 @@
+"""Values of what is remembered: records, hand-offs, packets, succession."""

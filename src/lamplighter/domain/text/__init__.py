@@ -1,0 +1,1 @@
+"""Rules about text: redaction, search text, quoting, what is kept of output."""

@@ -1,0 +1,1 @@
+"""Sessions that were there before us, in terminals that are not ours."""

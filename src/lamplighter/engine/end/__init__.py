@@ -1,0 +1,1 @@
+"""How a session ends: asked, made to, looked for once more, and reported."""

@@ -1,0 +1,1 @@
+"""Sessions without a process: logical ones, external agents, and how they are resumed."""

@@ -1,0 +1,1 @@
+"""What sessions print: output, screens, and the text of headless agents."""

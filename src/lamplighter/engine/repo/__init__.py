@@ -1,0 +1,1 @@
+"""What is read from git repositories and regular files."""

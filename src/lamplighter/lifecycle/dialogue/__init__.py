@@ -1,1 +1,0 @@
-"""Agents' own conversations: which one a session is in, what its transcript says, replies, tokens, hooks."""

@@ -1,0 +1,1 @@
+"""How operations show sessions and records: the documents that every front end gets."""

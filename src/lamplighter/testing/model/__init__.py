@@ -1,8 +1,0 @@
-"""A model of a test's own on loopback: it follows a script of turns, told by the test, in the APIs that real agents speak."""
-
-from __future__ import annotations
-
-from lamplighter.testing.model.mind import Model
-from lamplighter.testing.model.steps import Call, Fail, Gate, Hang, Run, Say, Step, Stream, echo
-
-__all__ = ["Call", "Fail", "Gate", "Hang", "Model", "Run", "Say", "Step", "Stream", "echo"]

@@ -1,0 +1,112 @@
+"""A keeper that is lost while it gives birth: the session is started once, and nothing of the attempt is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.engine import Engine
+from tests.support.own_tmux import OwnTmux
+from tests.support.processes import alive, inspect, none_left, wait_until
+
+
+@pytest.fixture
+def tmux() -> Iterator[OwnTmux]:
+    made = OwnTmux()
+    yield made
+    made.close()
+
+
+def template_of(keeper: int) -> int:
+    """The process that shims are forked from."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=,comm=", "--ppid", str(keeper)], capture_output=True, text=True, check=True
+    )
+    return next(int(line.split()[0]) for line in found.stdout.splitlines() if "lamp-template" in line)
+
+
+def sleeps(pid: int) -> bool:
+    found = inspect(pid)
+    return found is not None and found.state == "S"
+
+
+def stopped(pid: int) -> bool:
+    found = inspect(pid)
+    return found is not None and found.state in "Tt"
+
+
+def meet(lit: Engine, moment: str, keeper: tuple[int, int], template: int, runs: Path) -> None:
+    """Until the keeper is at this moment of the birth; then it is killed."""
+    sessions = Path(lit.folder, "sessions")
+    if moment == "before it began":
+        assert wait_until(lambda: any(sessions.glob("*/launch.json")))
+    else:
+        assert wait_until(lambda: len(list(sessions.glob("*/birth.json"))) == 2)
+        assert wait_until(lambda: sleeps(keeper[0])), "it has asked its template, and waits"
+    if moment == "after the fork":
+        os.kill(keeper[0], signal.SIGSTOP)  # it is told by the template, and can tell nobody
+        os.kill(template, signal.SIGCONT)
+        assert wait_until(runs.exists)
+    if moment == "with its template":
+        os.kill(template, signal.SIGKILL)
+    os.kill(keeper[0], signal.SIGKILL)
+    assert wait_until(lambda: not alive(*keeper))
+
+
+@pytest.mark.parametrize("place", ["terminal", "pipes", "tmux"])
+@pytest.mark.parametrize("moment", ["before it began", "before the fork", "after the fork", "with its template"])
+def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, place: str, moment: str) -> None:
+    lit.start("cat", name="first")
+    keeper = lit.keeper()
+    template = template_of(keeper[0])
+    halted = keeper[0] if moment == "before it began" else template
+    os.kill(halted, signal.SIGSTOP)
+    assert wait_until(lambda: stopped(halted))
+
+    runs = Path(lit.folder, "runs")
+
+    def start(_: int) -> str:
+        command = ("sh", "-c", f"echo {mark} >> {runs}; sleep 1000; true", mark)
+        if place == "tmux":
+            return str(tmux.start(lit, *command, name="work")["id"])
+        return str(lit.start(*command, name="work", headless=place == "pipes")["id"])
+
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.map(start, [0])
+        try:
+            meet(lit, moment, keeper, template, runs)
+        finally:  # also when it goes wrong: whatever is stopped would be waited for for ever
+            with suppress(ProcessLookupError):
+                os.kill(keeper[0], signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(template, signal.SIGCONT)
+        session = next(iter(starting))
+    assert wait_until(runs.exists)
+    assert lit.show(session)["state"] == "running"
+    assert [one["name"] for one in lit.call("list_sessions")["sessions"]].count("work") == 1
+    ended = lit.call("kill_session", session=session, force=True, grace="1s")
+    assert not ended["certificate"]["survivors"]
+    assert none_left(mark)
+    assert runs.read_text().split() == [mark]
+
+
+def test_a_daemon_that_nobody_waits_for_takes_no_socket(lit: Engine) -> None:
+    """As is left when a keeper is killed while it starts one, and its successor has started another."""
+    lit.call("get_status")
+    reader, notice = os.pipe()
+    os.close(reader)
+    command = [lit.python, "-m", "lamplighter.daemon", lit.home.run, lit.home.state, str(notice)]
+    late = subprocess.Popen(command, env=lit.environment, pass_fds=(notice,), stderr=subprocess.PIPE, text=True)
+    os.close(notice)
+    assert "is gone" in late.communicate(timeout=200)[1]
+    assert late.returncode == 0
+    before = lit.daemon()
+    lit.call("get_status")
+    assert lit.daemon() == before
