@@ -216,7 +216,7 @@ def conversation_of(app: App, context: Context) -> ToolContext:
 def _described(tool: Tool, *, brief: bool) -> types.Tool:
     return types.Tool(
         name=tool.name,
-        title=tool.title,
+        title=None if brief else tool.title,  # its name, in other words
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,

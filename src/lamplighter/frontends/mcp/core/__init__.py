@@ -19,8 +19,8 @@ TOOLSET = Toolset(
     instructions="Lamplighter starts, watches, talks to and ends sessions: agents and other programs with all that they start. "
     "What you start is yours, and goes on without you until you end it: before you finish, look at list_sessions and clean up "
     "with cleanup_sessions. Begin with load_handoff, which has what those before you left, and hand over what you know with "
-    "end_session. You may type into, end and kill yourself and what you started. For others' sessions the error APPROVAL_NEEDED "
-    "has an id: the operator grants it, then repeat exactly the same call with it as approval.",
+    "end_session. You may type into, end and kill yourself and what you started, unless it is protected or people are attached. "
+    "Else the error APPROVAL_NEEDED has an id: once the operator has granted it, repeat the very same call with it as approval.",
     tools=(
         START_SESSION,
         LIST_SESSIONS,

@@ -20,20 +20,23 @@ _ROW = ("id", "name", "verdict", "processes", "memory", "outcome")
 class CleanedUp(Result):
     plan: str = Field(description="pass as apply")
     applied: bool
-    sums: dict[str, Any] = Field(description="totals")
+    sums: dict[str, Any]
     rows: list[dict[str, Any]] = Field(description="id, name, verdict, because; applied: outcome, why, certificate")
     not_in_plan: list[dict[str, Any]]
 
 
 async def cleanup_sessions(conversation: ToolContext, request: Request) -> Answer:
-    """End many sessions in two steps. First call with a selection: nothing ends, you get a plan, each row with why and what it
-    would free. Then call with apply=PLAN: each row is checked again, skipped if it has changed, else ended politely, with a
-    certificate.
+    """End many sessions in two calls. Without apply nothing ends: you get a plan, each row with why. With apply=PLAN each row
+    is checked again, skipped if it has changed, else ended politely, with a certificate.
 
-    Before you finish: selection=mine. For one: end_session, kill_session. Never in a plan: protected, main and system sessions,
-    your own, those with people attached, those at work, waiting or unknown (unless force), others' (unless others); not_in_plan
-    says why. A plan lasts ten minutes and is applied once. Destroyed: processes and unsaved work. PLAN_EXPIRED, PLAN_APPLIED,
-    NOT_FOUND, APPROVAL_NEEDED, FORBIDDEN.
+    Use it before you finish: selection=mine. For one end_session or kill_session, to see processes outside of them scan_host.
+
+    selection, older_than, force and others make the plan; grace and reason go with apply. Never in it (not_in_plan says
+    why): your own session and those above, main, system and protected ones, people attached; without force those working,
+    waiting or unknown; without others those not yours. Destroyed: processes, unsaved work. Kept: log, records, hand-off.
+    Sessions that they started go on.
+
+    PLAN_EXPIRED: after 10 minutes. PLAN_APPLIED: once only. APPROVAL_NEEDED: applying others'.
     """
 
     async def each(step: dict[str, Any]) -> None:

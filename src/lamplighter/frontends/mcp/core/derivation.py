@@ -11,18 +11,18 @@ from pydantic.fields import FieldInfo
 from lamplighter.operations.operation import Request
 
 SESSION = "id or name"
-APPROVAL = "id from APPROVAL_NEEDED, once granted"
+APPROVAL = "granted id of APPROVAL_NEEDED"
 _SHORT = {
     "session": SESSION,
     "approval": APPROVAL,
-    "grace": "from TERM to KILL: 5s, 0; else the setting",
-    "reason": "why it ends",
-    "text": "what to type; with keys: their names, apart by spaces",
-    "enter": "press Enter after the text; never after keys",
-    "force": "active ones too",
+    "grace": "from TERM to KILL: 30s, 0; default: 5s, unless configured",
+    "reason": "why; stored",
+    "text": "with keys: names, with spaces between: Up C-c Enter F5",
+    "enter": "Enter after the text; never after keys",
+    "force": "also working, waiting, unknown ones",
     "selection": "as list_sessions has it",
-    "apply": "the plan to carry out, as it was made",
-    "offset": "skip this many, for the next page",
+    "apply": "id of the plan to carry out",
+    "offset": "skip this many: the next page",
     "budget": "UTF-8 bytes at most",
 }
 """What agents read in every list: shorter than for people."""

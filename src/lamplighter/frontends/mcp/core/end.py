@@ -38,14 +38,16 @@ def _answer(found: dict[str, Any]) -> Answer:
 
 
 async def end_session(conversation: ToolContext, request: Request) -> Answer:
-    """End one session politely and store a hand-off for the next. It is asked to quit, then gets TERM, after the grace KILL,
-    until its process tree is gone; the certificate lists what was ended and what survives.
+    """End one session politely and store its hand-off for the next: it is asked to quit (2 s, 8 while it prints), gets TERM,
+    after grace KILL, until its process tree is gone. Working ones end, too: there is no force.
 
-    Use it when work is done; kill_session for what hangs, cleanup_sessions for many, store_records to go on. Yours: the answer
-    comes first, the end when your turn is over. What you do not say is inferred from transcript and repository. Destroyed: its
-    processes and unsaved work.
+    Use it when your work is done, or that of what you started. kill_session for what hangs, cleanup_sessions for many, to
+    store and go on store_records.
 
-    Yourself and what you started; else APPROVAL_NEEDED. NOT_FOUND.
+    Your own ends after your turn (answer: state ending). Give checkpoint and what else you know; the rest is inferred from
+    transcript and repository. Destroyed: processes, unsaved work. Kept: log, records. Sessions that it started go on.
+
+    APPROVAL_NEEDED: others', protected, or people attached.
     """
     return _answer(await conversation.operate("end_session", **given(request)))
 
@@ -62,30 +64,30 @@ END_SESSION = Tool(
         "approval",
         session=(
             str | None,
-            Field(default=None, description=f"{SESSION}; default: yours"),
+            Field(default=None, description=f"{SESSION}; default: your own"),
         ),
-        checkpoint=(str | None, Field(default=None, description="where the work stands; always give this")),
+        checkpoint=(str | None, Field(default=None, description="where its work stands; always")),
         next_session_focus=(str | None, Field(default=None, description="what to do first")),
-        decisions=(list[str], Field(default_factory=list, description="what was decided, and why")),
+        decisions=(list[str], Field(default_factory=list, description="decisions, and why")),
         open_loops=(list[str], Field(default_factory=list, description="open questions and tasks")),
         warnings=(list[str], Field(default_factory=list, description="what to watch out for")),
         constraints=(list[str], Field(default_factory=list, description="what must never be done")),
         preferences=(list[str], Field(default_factory=list, description="how the user wants things")),
         resolved_loops=(
             list[str],
-            Field(default_factory=list, description="ids of open loops now done (search_records)"),
+            Field(default_factory=list, description="ids of open loops now done"),
         ),
         dropped_loops=(list[str], Field(default_factory=list, description="ids of open loops given up")),
         relational_delta=(str | None, Field(default=None, description="what changed between you and the user")),
         epitaph=(str | None, Field(default=None, description="a last word")),
         transcript_path=(
             str | None,
-            Field(default=None, description="file of this conversation, to infer from"),
+            Field(default=None, description="file of its conversation"),
         ),
         project=(str | None, Field(default=None, description="default: the session's")),
         succession_policy=(
             Policy | None,
-            Field(default=None, description="whether a session may or must go on from here; default: may"),
+            Field(default=None, description="may from_session take it; starts none; default: successor_allowed"),
         ),
     ),
     EndedBy,
@@ -95,14 +97,15 @@ END_SESSION = Tool(
 
 
 async def kill_session(conversation: ToolContext, request: Request) -> Answer:
-    """Stop one session now: TERM to its whole process tree, KILL after the grace (0 for at once); the certificate lists what was
-    ended and what survives.
+    """Kill one session now, without asking it: TERM to its process tree, after grace KILL, until it is gone. The certificate
+    names what was ended and what survives.
 
-    Use it for what is stuck or orphaned; prefer end_session (asks, stores a hand-off) for one that can still finish,
-    cleanup_sessions for many. Without force one at work, waiting, unknown or attached to is refused: ACTIVE. Destroyed: its
-    processes and unsaved work.
+    Use it for what is stuck or hangs. Prefer end_session for one that still answers, cleanup_sessions for many.
 
-    Yourself and what you started; others, force or not: APPROVAL_NEEDED. NOT_FOUND.
+    Destroyed: processes, unsaved work. Kept: log, records, an inferred hand-off. Sessions that it started go on.
+
+    ACTIVE: working, waiting or unknown, and no force. APPROVAL_NEEDED, force or not: others', protected, or people
+    attached.
     """
     return _answer(await conversation.operate("kill_session", **given(request)))
 

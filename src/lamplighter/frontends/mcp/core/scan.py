@@ -15,20 +15,20 @@ _MOST_PROCESSES = 20
 
 
 class Scanned(Result):
-    sums: dict[str, Any] = Field(description="totals")
+    sums: dict[str, Any]
     leaks: list[dict[str, Any]] = Field(description="id, agent, certainty, because, memory, processes, files")
-    agents: list[dict[str, Any]] = Field(
-        description="live ones: agent, pid, cwd, since, processes, memory, terminal, tmux, command"
-    )
+    agents: list[dict[str, Any]] = Field(description="living ones: agent, pid, cwd, memory, command, …")
 
 
 async def scan_host(conversation: ToolContext, _: Request) -> Answer:
-    """List what dead agents left running on this machine outside of sessions (MCP servers, shells, jobs), and agents that run
+    """List what dead agents left running on this machine outside of sessions (MCP servers, shells, jobs), and living agents
     outside of sessions.
 
-    Use it when the machine is slow or an agent has crashed. For sessions: list_sessions, cleanup_sessions. Changes nothing, takes
-    no input; ending leaks is the operator's, with `lamp cleanup --leaks`. Each leak is certain or likely, and because says why.
-    Shows 20 processes a leak; …_left_out count what does not fit.
+    Use it when the machine is slow or an agent has crashed. For sessions use list_sessions, to end sessions
+    cleanup_sessions.
+
+    Looks at your user's processes. certain: its agent is dead and nothing can use it any more; likely: it may be meant to
+    run; because says why. Only the operator ends leaks: `lamp cleanup --leaks`. …_left_out count what does not fit.
     """
     found = await conversation.operate("scan_host")
     leaks, agents = [_leak(leak) for leak in found["leaks"]], [_agent(agent) for agent in found["agents"]]

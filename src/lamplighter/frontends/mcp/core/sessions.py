@@ -20,9 +20,9 @@ _MOST_NAMED = 20
 class ListTool(Request):
     selection: str = Field(
         default="mine",
-        description="mine, all, a verdict (working waiting idle finished stuck unknown; orphaned: starter gone; "
-        "leftovers: exited, children left), ended, kind:cron, project:X, owner:X, a name or a pattern (cron:*). "
-        "Comma is and, plus is or: mine,idle+orphaned is (mine and idle) or orphaned",
+        description="mine (never you), all, a verdict (working waiting idle stuck unknown; finished: turn over; orphaned: "
+        "quiet, starter gone; leftovers: exited, children left), ended, kind:cron, project:X, owner:X, a name or a pattern "
+        "(test-*). Comma is and, plus or, comma first: mine,idle+orphaned",
     )
     limit: int = Field(default=50, ge=1, le=200, description="rows at most")
     after: str | None = Field(default=None, max_length=40, description="`next` of the page before")
@@ -53,12 +53,14 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
 
 
 async def list_sessions(conversation: ToolContext, request: ListTool) -> Answer:
-    """List sessions, each with a verdict on what it does and what its process tree takes; by default yours and those
-    below.
+    """List sessions in pages, oldest first: a verdict on what each does, and what its process tree takes; by default what you
+    started, at any depth.
 
-    Use it to find an id or to see what you have left running; for one in full get_session, to end many
-    cleanup_sessions. Oldest first, in pages.
-    Ended ones only with `ended` in the selection. unknown is never safe to kill.
+    Use it to find an id, or what you left running. For one in full get_session, for what runs outside of sessions
+    scan_host, to end many cleanup_sessions.
+
+    Ended ones come only with ended: mine,ended; all+ended. A verdict is computed now; unknown means that nobody can tell,
+    no reason to kill.
     """
     found = await conversation.operate("list_sessions", selection=request.selection)
     rows = [brief(row) for row in found["sessions"] if request.after is None or row["id"] > request.after]
@@ -72,7 +74,6 @@ class Detail(Result):
     evidence: list[str]
     output: int = Field(description="newest cursor")
     tree: list[dict[str, Any]]
-    tree_left_out: int
 
 
 _ALSO = (
@@ -99,11 +100,13 @@ _OF_A_PROCESS = ("pid", "parent", "command", "state", "memory")
 
 
 async def get_session(conversation: ToolContext, request: Request) -> Answer:
-    """Show one session in full: verdict with its evidence, processes, limits, children; of an ended one who ended it,
-    why, and the death certificate that proves what is left.
+    """Show one session in full: verdict with its evidence, up to 25 processes, limits, children; of an ended one who ended it,
+    why, and the certificate: what was ended, what survives, how that was proven.
 
-    Use it before you kill, or to learn how something ended; for many use list_sessions, for what it printed
-    read_output. Ended sessions stay known. At most 25 processes. NOT_FOUND; AMBIGUOUS when several ids begin so.
+    Use it before you kill, or to learn how something ended. For many list_sessions, for what it printed read_output.
+
+    Ended ones stay known: by id or, while no living one has it, by name. AMBIGUOUS:
+    several ids begin so.
     """
     found = await conversation.operate("get_session", session=getattr(request, "session", ""))
     return Answer(detailed(found))

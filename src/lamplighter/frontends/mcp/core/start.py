@@ -18,7 +18,7 @@ StartTool = derived(
     StartSession,
     command=(
         list[str],
-        Field(default_factory=list, description="program and arguments; with agent: arguments added to it"),
+        Field(default_factory=list, description="program and arguments; with agent: its arguments"),
     ),
     agent=(
         str | None,
@@ -30,26 +30,29 @@ StartTool = derived(
     prompt=(str | None, Field(default=None, description="the agent's first prompt")),
     resume=(
         str | None,
-        Field(default=None, description="conversation to continue, not a new one: its id, a session, or last"),
+        Field(default=None, description="conversation to go on with: its id, a session, last"),
     ),
     model=(str | None, Field(default=None, description="the agent's model")),
-    headless=(bool, Field(default=False, description="without a terminal, on pipes")),
+    headless=(bool, Field(default=False, description="on pipes; an agent: one turn")),
     tmux=(bool, Field(default=False, description="in a window of the user's tmux")),
-    keep_children=(bool, Field(default=False, description="its child processes may outlive it")),
-    kind=(Literal["task", "subagent", "cron"], Field(default="task", description="for selections and default limits")),
+    keep_children=(bool, Field(default=False, description="what it left running may go on")),
+    kind=(
+        Literal["task", "subagent", "cron"],
+        Field(default="task", description="for selections and configured limits"),
+    ),
     cwd=(str | None, Field(default=None, description="absolute; default: yours")),
     name=(
         str | None,
-        Field(default=None, description="unique among living sessions; default: from the command"),
+        Field(default=None, description="unique among living sessions"),
     ),
     project=(str | None, Field(default=None, description="default: that of cwd")),
     idle_limit=(
         str | None,
-        Field(default=None, description="end it when quiet this long: 30m, 8h"),
+        Field(default=None, description="end it when quiet this long: 30m"),
     ),
-    max_age=(str | None, Field(default=None, description="end it at this age: 2h, 3d")),
-    max_memory=(str | None, Field(default=None, description="end it above this: 500M, 2G")),
-    from_session=(str | None, Field(default=None, description="whose hand-off it gets: id, name, or last")),
+    max_age=(str | None, Field(default=None, description="end it at this age: 3d")),
+    max_memory=(str | None, Field(default=None, description="end it above this: 2G")),
+    from_session=(str | None, Field(default=None, description="id, name, or last (of the project)")),
     env=(dict[str, str], Field(default_factory=dict, description="added to your variables")),
 )
 
@@ -62,15 +65,18 @@ class SessionStarted(Result):
 
 
 async def start_session(conversation: ToolContext, request: Request) -> Answer:
-    """Start a program or another agent as a new session that is yours. Returns its id as soon as the program runs.
+    """Start a program or another agent as a new session, which is yours and outlives you. Returns its id once the program
+    runs; if not, nothing starts.
 
-    Use it for work beside yours: agents, servers, long builds. To type into a session use send_input; for a short command your
-    shell. Give command, agent or both. Its child processes end with it, unless keep_children. It runs without a shell (for pipes:
-    ["sh", "-c", "…"]), as your user, in a terminal unless headless or tmux. With from_session the hand-off is in the file
-    $LAMPLIGHTER_HANDOFF, is added to an agent's prompt and replaces {handoff} in command.
+    Use it for work beside yours: agents, servers, long builds. For a short command use your shell, for a running session
+    send_input.
 
-    When it fails nothing is started: NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY, START_FAILED; from_session: SUCCEEDED
-    (another took it), NO_SUCCESSOR.
+    Give command, agent or both: ["make","test"], or agent=codex with prompt. There is no shell (for pipes:
+    ["sh","-c","…"]). When the program exits, what it left running is ended. from_session hands over what another left,
+    once: always in the file $LAMPLIGHTER_HANDOFF, also before an agent's prompt and as {handoff} in command.
+
+    NO_SUCH_PROGRAM, NO_SUCH_FOLDER, NAME_TAKEN, TOO_MANY; from_session: SUCCEEDED (already taken), NO_SUCCESSOR (none
+    allowed).
     """
     arguments = given(request)
     arguments["cwd"] = arguments["cwd"] or conversation.client.cwd
