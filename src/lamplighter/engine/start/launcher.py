@@ -78,7 +78,7 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
-        if await was_born(self.registry.folder(session.id), session.id):
+        if await self._was_born(session):
             # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
             return await self._joined(session)
         orders = self.intents.orders(session)
@@ -90,6 +90,9 @@ class Launcher:
                 ),
             )
         return await self._spawn(session, orders["rows"], orders["cols"])
+
+    async def _was_born(self, session: Session) -> bool:
+        return await was_born(self.registry.folder(session.id), session.id, self.registry.settings.home.state)
 
     def _now(self, session: Session) -> Session:
         live = self.registry.live_sessions.get(session.id)
@@ -118,7 +121,7 @@ class Launcher:
                 return None
             except BrokenError:  # the keeper was lost while it was asked, and did it or did not
                 losses += 1
-                if await was_born(self.registry.folder(session.id), session.id):
+                if await self._was_born(session):
                     await self.find(session.id)
                     return None
                 if losses == _MOST_LOSSES:
