@@ -88,7 +88,7 @@ def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, 
             with suppress(ProcessLookupError):
                 os.kill(template, signal.SIGCONT)
         session = next(iter(starting))
-    assert wait_until(runs.exists)
+    assert wait_until(lambda: runs.exists() and runs.read_text())  # a shell makes the file before it writes to it
     assert lit.show(session)["state"] == "running"
     assert [one["name"] for one in lit.call("list_sessions")["sessions"]].count("work") == 1
     ended = lit.call("kill_session", session=session, force=True, grace="1s")
