@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from lamplighter.errors import LampError
 from tests.support.engine import Engine
 from tests.support.own_tmux import OwnTmux
 from tests.support.processes import alive, inspect, none_left, wait_until
@@ -110,3 +112,28 @@ def test_a_daemon_that_nobody_waits_for_takes_no_socket(lit: Engine) -> None:
     before = lit.daemon()
     lit.call("get_status")
     assert lit.daemon() == before
+
+
+def test_a_store_that_is_locked_once_the_command_runs_is_waited_for(lit: Engine, mark: str) -> None:
+    """An error would free the key, and the same call made again would start a second one."""
+    lit.start("cat", name="first")
+    template, runs = template_of(lit.keeper()[0]), Path(lit.folder, "runs")
+    command, key = ("sh", "-c", f"echo {mark} >> {runs}; exec sleep 1000", mark), "the-same"
+    os.kill(template, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(lit.home.database, isolation_level=None)) as db:
+        starting = pool.submit(lit.start, *command, name="work", key=key)
+        try:
+            assert wait_until(lambda: len(list(Path(lit.folder, "sessions").glob("*/birth.json"))) == 2)
+            db.execute("BEGIN EXCLUSIVE")
+        finally:
+            os.kill(template, signal.SIGCONT)
+        assert wait_until(lambda: runs.exists() and runs.read_text())
+        assert wait_until(lambda: starting.done() or "wait for the store" in (lit.folder / "daemon.log").read_text())
+        db.execute("ROLLBACK")
+        with suppress(LampError):
+            starting.result(120)
+    again = lit.start(*command, name="work", key=key)
+    assert again["id"] == starting.result(0)["id"]
+    assert [one["name"] for one in lit.call("list_sessions")["sessions"]].count("work") == 1
+    assert runs.read_text().split() == [mark]
+    lit.call("kill_session", session=again["id"], force=True, grace="0s")

@@ -19,6 +19,7 @@ from lamplighter.domain.states import State
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import BrokenError, HolderClient, RefusedError
 from lamplighter.engine.core.keeper_client import KeeperClient
+from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.memory.projects import Projects
 from lamplighter.engine.start.admission import Admission
@@ -168,7 +169,12 @@ class Launcher:
         live = self.registry.live_sessions[session.id]
         live.guarantee = hello["guarantee"]
         self.intents.forget_orders(session)
-        await self.registry.change(session.id, DAEMON, "started", become, pid=main.pid)
+
+        async def write() -> None:
+            await self.registry.change(session.id, DAEMON, "started", become, pid=main.pid)
+
+        # An error now would free the key of the call, and whoever asks again with it would start a second one.
+        await persist(write, f"the start of {session.id}")
         return live.session
 
     async def _fail(self, session: Session, error: LampError) -> LampError:
