@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.errors import LampError
+from lamplighter.holder import proc
 from tests.support.engine import Engine
 from tests.support.own_tmux import OwnTmux
 from tests.support.processes import alive, inspect, none_left, wait_until
@@ -137,3 +138,39 @@ def test_a_store_that_is_locked_once_the_command_runs_is_waited_for(lit: Engine,
     assert [one["name"] for one in lit.call("list_sessions")["sessions"]].count("work") == 1
     assert runs.read_text().split() == [mark]
     lit.call("kill_session", session=again["id"], force=True, grace="0s")
+
+
+def spare_of(keeper: int) -> int:
+    """The process that is the next session's shim; none at all while it is being forked."""
+    for stat in proc.scan().values():
+        if stat.parent == keeper and stat.name == b"lamp-spare":
+            return stat.pid
+    return 0
+
+
+def born(file: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return file.stat().st_size > 0
+    return False
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_shim_that_is_lost_once_its_birth_is_written_down_leaves_a_session(
+    lit: Engine, mark: str, attempt: int
+) -> None:
+    """It had no time to say that it started; at least in some of these attempts."""
+    before = lit.start("cat", name="before")["id"]
+    keeper, sessions = lit.keeper()[0], lit.folder / "sessions"
+    assert wait_until(lambda: spare_of(keeper))
+    spare = spare_of(keeper)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(lit.start, "sleep", "1000", headless=True, name=mark)
+        assert wait_until(lambda: len(os.listdir(sessions)) == 2)
+        (new,) = set(os.listdir(sessions)) - {before}
+        while not born(sessions / new / "birth.json"):
+            pass
+        os.kill(spare, signal.SIGKILL)
+        assert starting.result(120)["id"] == new
+    assert lit.show(new)["state"] == "running"
+    assert inspect(lit.show(new)["pid"]) is not None
+    lit.call("kill_session", session=new, force=True, grace="0s")

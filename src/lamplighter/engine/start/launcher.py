@@ -104,6 +104,9 @@ class Launcher:
             outcome = await self._bear(session, rows, cols)
         except (LampError, RefusedError, OSError) as error:
             raise await self._fail(session, _translated(error)) from error
+        if outcome is not None and outcome["event"] == "failed" and await self._was_born(session):
+            await self.find(session.id)  # its shim was lost before it could say so, and the command runs
+            outcome = None
         if outcome is None:
             return await self._joined(session)
         if outcome["event"] == "failed":
