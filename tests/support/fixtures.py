@@ -33,8 +33,10 @@ def cgroup_usable() -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def plain() -> None:
-    """Where cases run, which is not where they are handed out: whoever called ./test may have signals ignored or blocked."""
+    """Where cases run, which is not where they are handed out: whoever called ./test may have signals ignored or blocked, and
+    may sit at a terminal."""
     dispositions.be_plain()
+    dispositions.leave_terminal()
 
 
 @pytest.fixture(scope="module")

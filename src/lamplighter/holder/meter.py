@@ -56,9 +56,8 @@ class Meter:
         self.typed = found.typed
 
     def write(self) -> None:
-        _FORM.pack_into(
-            self._map,
-            0,
+        """In one copy: packed in place it would be nothing but zeros for a moment, and nobody attached."""
+        self._map[: _FORM.size] = _FORM.pack(
             _VERSION,
             self.attached,
             self.offset,

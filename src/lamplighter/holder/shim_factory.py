@@ -204,7 +204,7 @@ class ShimFactory:
         folder = f"{self.cgroup}/{spec['session']}" if self.cgroup else None
         cgroup = Cgroup(folder) if folder and os.path.isdir(folder) else None
         streams = dict(held.streams)
-        tree = Tree(spec["session"], cgroup, lambda: _terminal_number(streams))
+        tree = Tree(spec["session"], cgroup, lambda: _terminal_number(streams), state=spec["state"])
         tree.adopted = True
         tree.roots = set(roots) | ({held.main} if held.main[0] else set())
         shim = Shim(spec, streams, listener, tree, held.main, keeper)  # which takes out of them what it closes

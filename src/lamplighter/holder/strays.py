@@ -12,8 +12,8 @@ from lamplighter.holder.cgroup import own_path
 from lamplighter.holder.daemonkeeper import DaemonKeeper
 from lamplighter.holder.exempt import is_server
 from lamplighter.holder.files import read_json
+from lamplighter.holder.marks import MARK
 from lamplighter.holder.shim_factory import ShimFactory
-from lamplighter.holder.tree import MARK
 from lamplighter.holder.zygote import SPARE, TEMPLATE
 
 TYPE_CHECKING = False

@@ -14,6 +14,7 @@ import time
 from lamplighter.holder import lineage, proc
 from lamplighter.holder.cgroup import Cgroup
 from lamplighter.holder.exempt import SPARED, UNSURE, documents, find_spared, is_server
+from lamplighter.holder.marks import MARK, bears_mark
 from lamplighter.holder.shared_servers import SERVES, may_serve, serves_outside
 
 TYPE_CHECKING = False
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-MARK = "LAMPLIGHTER_SESSION"
-HOME_MARK = "LAMPLIGHTER_STATE"  # which home it is of: with the shims gone nothing else says so
 _FREEZE_SECONDS = 15.0
 _STOP_SECONDS = 0.001
 _MOST_CHASES = 200
@@ -79,9 +78,13 @@ class Tree:
     """The processes of one session. `infrastructure` are ours and never in it: a keeper that this shim had to start. Nor are
     the `spared`, which are others': each with its command and the reason."""
 
-    def __init__(self, session: str, cgroup: Cgroup | None, terminal: Callable[[], int] = int) -> None:
-        """`terminal` numbers the session's as /proc does, while it is held open: the next that is opened may have the same."""
+    def __init__(
+        self, session: str, cgroup: Cgroup | None, terminal: Callable[[], int] = int, *, state: str = ""
+    ) -> None:
+        """`terminal` numbers the session's as /proc does, while it is held open: the next that is opened may have the same.
+        `state` is the home of one that is followed by its marks."""
         self.session = session
+        self.state = state
         self.cgroup = cgroup
         self._terminal = terminal
         self.infrastructure: set[int] = set()
@@ -177,7 +180,7 @@ class Tree:
         return self.infrastructure | {pid for pid, _ in self.spared}
 
     def _bears_a_sign(self, stat: proc.Stat) -> bool:
-        return proc.environment_of(stat.pid, MARK) == self.session
+        return bears_mark(stat.pid, self.session, self.state)
 
     def see(self, stat: proc.Stat) -> Death:
         death = self.deaths.get(stat.key)

@@ -96,6 +96,20 @@ def code_of(call: Callable[[], object]) -> str:
 # -- listed
 
 
+def test_a_server_that_the_daemon_does_not_look_for_is_not_listed(lit: Engine, tmux: Tmux, mark: str) -> None:
+    """Where tmux puts its sockets for everybody else, while the daemon has a place of its own: whoever runs it there."""
+    with tmux_of(lit) as usual:
+        del usual.environment["TMUX_TMPDIR"]
+        usual.new("elsewhere", "exec sleep 300", name=mark)
+        try:
+            assert usual.sessions(name=mark) == ["elsewhere"]
+            tmux.new("work", "exec sleep 300")
+            assert seen(lit, lambda made: made).keys() == {"tmux:work"}
+        finally:
+            usual.run("kill-server", name=mark)
+            os.unlink(f"/tmp/tmux-{os.getuid()}/{mark}")
+
+
 def test_what_was_made_by_hand_is_listed_as_such(lit: Engine, tmux: Tmux) -> None:
     tmux.new("work", "exec sleep 300")
     tmux.run("split-window", "-d", "-t", "=work:", "sleep 300 & sleep 300 & wait")

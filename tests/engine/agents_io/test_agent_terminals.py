@@ -55,8 +55,9 @@ class Tui:
         return self.engine.call("send_input", session=self.id, text=text, **arguments)
 
     def noted(self, what: str) -> list[Any]:
-        lines = self.record.read_text().splitlines() if self.record.exists() else []
-        return [document[what] for line in lines if what in (document := json.loads(line))]
+        lines = self.record.read_text().splitlines(keepends=True) if self.record.exists() else []
+        documents = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [document[what] for document in documents if what in document]
 
     def has(self, what: str, *values: Any) -> bool:
         return wait_until(lambda: self.noted(what) == list(values))

@@ -90,17 +90,24 @@ def _environment(pid: int) -> bytes:
 
 @pytest.fixture
 def agency(tmp_path: Path) -> Iterator[Agency]:
-    with engine() as lit:
-        home = tmp_path / f"mark-{uuid.uuid4().hex}"
-        home.mkdir()
-        shutil.copyfile(shared_daemon.__file__, home / "codex")
-        made = Agency(lit, home)
-        try:
-            yield made
-        finally:
-            for one in made.daemons():  # spared, as it should be
-                with suppress(ProcessLookupError):
-                    os.kill(one.pid, signal.SIGKILL)
+    home = tmp_path / f"mark-{uuid.uuid4().hex}"
+    home.mkdir()
+    shutil.copyfile(shared_daemon.__file__, home / "codex")
+    try:
+        with engine() as lit:
+            made = Agency(lit, home)
+            try:
+                yield made
+            finally:
+                end(made.daemons())  # spared, as it should be
+    finally:
+        end(touched(str(home)))  # and what it ran for others
+
+
+def end(processes: list[Process]) -> None:
+    for one in processes:
+        with suppress(ProcessLookupError):
+            os.kill(one.pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -43,7 +43,8 @@ class Stage:
         file = self.folder / "record"
 
         def read() -> list[dict[str, Any]]:
-            return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+            lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+            return [json.loads(line) for line in lines if line.endswith("\n")]
 
         assert wait_until(lambda: len(read()) >= count)
         return read()

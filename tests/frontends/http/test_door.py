@@ -15,6 +15,7 @@ import pytest
 from lamplighter.errors import InputError
 from lamplighter.settings import load_settings
 from tests.support.engine import Engine, engine
+from tests.support.ports import free_port
 from tests.support.processes import wait_until
 from tests.support.web import Web, descriptors, port_of, web
 
@@ -66,7 +67,7 @@ def test_nothing_is_loaded_before_somebody_comes(served: Engine) -> None:
 @contextmanager
 def taken() -> Iterator[socket.socket]:
     with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", free_port()))
         other.listen()
         yield other
 
@@ -85,9 +86,7 @@ def test_a_port_that_is_taken_does_not_keep_the_daemon_down() -> None:
 
 
 def test_a_killed_daemon_comes_back_at_the_same_port_and_old_sessions_are_unknown() -> None:
-    with taken() as other:
-        port = other.getsockname()[1]
-    with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(port := free_port())) as lit:
         client = web(lit)
         assert client.initialize().status == 200
         assert client.post("tools/list", {}).status == 200

@@ -127,7 +127,8 @@ def test_a_start_in_flight_happens_once_wherever_the_daemon_dies(
                 file.unlink()
                 break
         assert number > 4, "no step was ever reached"
-        assert wait_until(lambda: len((mortal.folder / "runs").read_text().split()) == begun)
+        runs = mortal.folder / "runs"
+        assert wait_until(lambda: runs.exists() and len(runs.read_text().split()) == begun)
         assert len(client.call("list_sessions")["sessions"]) == begun
 
 

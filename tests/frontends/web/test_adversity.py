@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +17,7 @@ from tests.support.browser import Visit, at_session, terminal_rows
 from tests.support.disk import fill, make_room, small_disk
 from tests.support.engine import Engine, engine, leaving_nothing
 from tests.support.ordinary import UID, OrdinaryEngine, find_python
+from tests.support.ports import free_port
 from tests.support.survivor import make_program, start_with
 
 pytestmark = pytest.mark.browser
@@ -131,10 +131,7 @@ def test_a_survivor_is_named_until_it_is_gone(page_of: Visiting, mark: str) -> N
 
 
 def test_a_daemon_that_is_killed_does_not_stop_a_recording(page_of: Visiting) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port())) as lit:
         session = lit.start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo part $i; sleep 0.7; done; echo last")["id"]
         lit.call("wait_session", session=session, until="ended", timeout="120s")
         visit = page_of(lit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,6 +12,7 @@ import pytest
 
 from tests.support.browser import Visit, Visits
 from tests.support.engine import Engine, engine
+from tests.support.ports import free_port
 from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ ZOOMED = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2, "
 @pytest.fixture(scope="module")
 def lit() -> Iterator[Engine]:
     """Its page is where it was after a restart."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    with engine(LAMPLIGHTER_HTTP_PORT=port, LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port()), LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
         yield made
 
 

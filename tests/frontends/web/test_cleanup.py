@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from tests.support.browser import PHONE, Visit, axe
 from tests.support.clockwork import FOLDER, Clockwork
 from tests.support.engine import Engine, engine
 from tests.support.leaving import claude_entry, conversation, playing, sleeper
+from tests.support.ports import free_port
 from tests.support.processes import none_left, wait_until
 
 if TYPE_CHECKING:
@@ -24,16 +24,11 @@ PageOf = Callable[..., Visit]
 TRICK = "<img/src=x/onerror=window.tricked=1>"
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return str(found.getsockname()[1])
-
-
 @pytest.fixture
 def calm() -> Iterator[Engine]:
     """Takes a session for idle soon; its clock can be moved; its page is where it was after a restart."""
     fast = {"LAMPLIGHTER_QUIET": "0.2s", "LAMPLIGHTER_STALL": "0.2s", "PYTHONPATH": FOLDER}
-    with engine(LAMPLIGHTER_HTTP_PORT=free_port(), **fast) as made:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port()), **fast) as made:
         yield made
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.support import acp_agent
 from tests.support.browser import PHONE, Visit, at_session, axe, terminal_rows
 from tests.support.engine import Engine, engine
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.browser
 Visiting = Callable[..., Visit]
@@ -234,10 +234,7 @@ def test_it_survives_the_daemon(page_of: Visiting) -> None:
     """Killed with the keyboard held: the screen comes back, and so does the keyboard. Keys typed meanwhile do nothing on the
     page; they reach the session or are lost, depending on when it is back, but none comes twice or late."""
     keys = ["p", "Enter", "s", "K", "e", "1", "?", "/", "t", "Escape", "Tab"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as lit:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port())) as lit:
         visit, session = page_of(lit), echo(lit)
         visit.expects("net::ERR", "WebSocket", "Failed to load")
         page = at_session(visit, session)

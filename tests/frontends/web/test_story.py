@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import pytest
 from tests.support import asker
 from tests.support.browser import Visit
 from tests.support.engine import Engine, engine
+from tests.support.ports import free_port
 from tests.support.processes import none_left, wait_until
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ PageOf = Callable[..., Visit]
 @pytest.fixture
 def calm() -> Iterator[Engine]:
     """Takes a session for idle soon; its page is where it was after a restart."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    with engine(LAMPLIGHTER_HTTP_PORT=port, LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port()), LAMPLIGHTER_QUIET="0.2s", LAMPLIGHTER_STALL="0.2s") as made:
         yield made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 from posixpath import dirname, join, normpath
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from lamplighter.frontends.web.assets import assets
 from tests.support.browser import Visits
 from tests.support.engine import Engine, engine
+from tests.support.ports import free_port
 
 SEEN = """(seen) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => !seen });
@@ -42,9 +42,7 @@ def test_all_styles_are_one_file_and_what_is_common_comes_first() -> None:
 
 @pytest.mark.browser
 def test_a_view_that_could_not_be_fetched_comes_when_the_daemon_is_back(browser: Visits) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    with engine(LAMPLIGHTER_HTTP_PORT=str(port)) as served:
+    with engine(LAMPLIGHTER_HTTP_PORT=str(free_port())) as served:
         visit = browser.visit()
         page = visit.page
         visit.expects("memory.js", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")

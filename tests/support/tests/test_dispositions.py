@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -63,3 +64,18 @@ def test_a_sessions_command_begins_with_defaults(lit: Engine, driver: str) -> No
         with open(f"/proc/{pid}/status") as file:
             blocked_there = next(line.split()[1] for line in file if line.startswith("SigBlk"))
         assert int(blocked_there, 16) == 0
+
+
+def test_what_a_test_starts_has_no_terminal() -> None:
+    """Though whoever runs the tests sits at one."""
+    look = "print(open('/proc/self/stat').read().rpartition(')')[2].split()[4])"
+    child = (
+        "import subprocess, sys\nfrom tests.support import dispositions\n"
+        f"subprocess.run([sys.executable, '-c', {look!r}])\n"
+        f"dispositions.leave_terminal()\nsubprocess.run([sys.executable, '-c', {look!r}])"
+    )
+    words = shlex.join([sys.executable, "-c", child])
+    said = subprocess.run(["script", "-qec", f"{words}; true", "/dev/null"], capture_output=True, text=True, check=True)
+    before, after_it = map(int, said.stdout.split())
+    assert before != 0
+    assert after_it == 0

@@ -29,7 +29,7 @@ from lamplighter.engine.memory.projects import Project, identity_of
 from lamplighter.engine.repo.repository import commit_of
 from lamplighter.errors import Code, ConflictError, Hint, LampError, Use
 from lamplighter.holder import proc
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.marks import MARK
 from lamplighter.store import aliases
 
 log = logging.getLogger(__name__)

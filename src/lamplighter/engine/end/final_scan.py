@@ -22,13 +22,13 @@ from lamplighter.engine.core.keeper_client import KeeperClient
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import Cgroup
-from lamplighter.holder.tree import MARK, Tree
+from lamplighter.holder.marks import MARK, bears_mark
+from lamplighter.holder.tree import Tree
 from lamplighter.lazy_dataclass import dataclass
 
 Key = tuple[int, int]
 _KILL_SECONDS = 5.0
 _KERNEL_THREADS = 2
-_HOLDER = "/lamplighter/holder/start.py"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LateProcess:
 @dataclass(frozen=True)
 class Subject:
     """What a look must know of a session. `spared` are others' processes that its end left alone, `kept` is set for one that
-    leaves its children by its own wish, `cgroup` is its folder where it had one."""
+    leaves its children by its own wish, `cgroup` is its folder where it had one, `state` its home."""
 
     session: str
     since: int
@@ -51,6 +51,7 @@ class Subject:
     spared: frozenset[Key]
     kept: bool
     cgroup: str = ""
+    state: str = ""
 
 
 class FinalScan:
@@ -78,6 +79,7 @@ class FinalScan:
             frozenset((entry["pid"], entry["start_ticks"]) for entry in certificate.spared),
             kept=session.keep_children and not asked,
             cgroup=self.cgroup_of(session.id) or "",
+            state=self.registry.settings.home.state,
         )
         answer: asyncio.Future[list[LateProcess]] = asyncio.get_running_loop().create_future()
         self._waiting.append((subject, answer))
@@ -149,22 +151,17 @@ def _look_around(subjects: list[Subject], ours: set[int]) -> dict[str, list[Late
 
 
 def _remains(subject: Subject, living: Iterable[Key], marks: dict[Key, str | None]) -> Iterable[tuple[Key, str]]:
-    """Each process that may be left of it, and how that is known. What another home's session with the same id started is below
-    a holder of that home, and is not meant."""
+    """Each process that may be left of it, and how that is known."""
     grouped = set(Cgroup(subject.cgroup).pids()) if subject.cgroup else set[int]()
     for key in living:
         if key in subject.spared:
             continue
         if key[0] in grouped:
             yield key, "cgroup"
-        elif marks.get(key) == subject.session and not _is_held_elsewhere(key[0]):
+        elif marks.get(key) == subject.session and bears_mark(key[0], subject.session, subject.state):
             yield key, "mark"
         elif key in subject.seen:
             yield key, "seen below it before"
-
-
-def _is_held_elsewhere(pid: int) -> bool:
-    return any(any(word.endswith(_HOLDER) for word in proc.words_of(stat.pid)) for stat in proc.ancestors(pid))
 
 
 def _judged(stat: proc.Stat, how: str, subject: Subject) -> LateProcess:

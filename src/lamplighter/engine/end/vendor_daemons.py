@@ -29,8 +29,8 @@ from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.core.tasks import Tasks
 from lamplighter.errors import UnavailableError
 from lamplighter.holder import proc
+from lamplighter.holder.marks import MARK
 from lamplighter.holder.shared_servers import serves_outside
-from lamplighter.holder.tree import MARK
 from lamplighter.lazy_dataclass import dataclass
 
 log = logging.getLogger(__name__)

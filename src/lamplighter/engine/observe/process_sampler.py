@@ -163,12 +163,15 @@ class ProcessSampler:
         self._scan = _Scan({})
         self._measures: dict[str, Measure] = {}
         self._samples: dict[str, list[tuple[float, float]]] = {}
-        self._at = 0.0
+        self._at = self._began = 0.0
         self._looking: asyncio.Task[None] | None = None
 
     async def measures(self, fresh: float = _FRESH_SECONDS) -> dict[str, Measure]:
-        """Not older than `fresh` seconds. Those who ask at the same time share one look."""
-        if time.monotonic() - self._at > fresh or not self._all_measured():
+        """From a look that began `fresh` seconds ago at most, of all who live now. Those who ask at the same time share one look,
+        but not one that began before: it may have passed what has started, or moved, since."""
+        asked = time.monotonic()
+        living = {name for name, live in self.registry.live_sessions.items() if live.session.main is not None}
+        while self._began < asked - fresh or not (self._began >= asked or living <= self._measures.keys()):
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.get_running_loop().create_task(self._look())
             await asyncio.shield(self._looking)
@@ -200,20 +203,14 @@ class ProcessSampler:
         """The last look at it."""
         return self._measures.get(session)
 
-    def _all_measured(self) -> bool:
-        """A session that started after the last look is looked at as soon as somebody asks."""
-        return all(
-            name in self._measures or live.session.main is None for name, live in self.registry.live_sessions.items()
-        )
-
     async def _look(self) -> None:
         await self.backends.before_look()
-        when = self.registry.clock.monotonic()
+        began, when = time.monotonic(), self.registry.clock.monotonic()
         subjects = [
             subject for live in self.registry.live_sessions.values() if (subject := self._subject(live)) is not None
         ]
         self._scan, self._measures = await asyncio.to_thread(self._measure, subjects, when)
-        self._at = time.monotonic()
+        self._at, self._began = time.monotonic(), began
         self._samples = {name: samples for name, samples in self._samples.items() if name in self._measures}
         self._remember()
         self.backends.after_look({name: measure.processes for name, measure in self._measures.items()})

@@ -16,7 +16,7 @@ from lamplighter.agents import every_agent, recognise
 from lamplighter.agents.formats.fingerprints import Fingerprints, OnRecord
 from lamplighter.agents.formats.program import Program
 from lamplighter.holder import proc
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.marks import MARK
 from lamplighter.lazy_dataclass import dataclass
 
 Key = tuple[int, int]

@@ -25,7 +25,7 @@ from lamplighter.engine.memory.projects import identity_of
 from lamplighter.engine.scan.leaks import Leaks
 from lamplighter.errors import Code, ConflictError, Hint, InputError, MissingError, Use
 from lamplighter.holder import proc
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.marks import MARK
 from lamplighter.store import sessions
 
 _PREFIX = "tmux:"

@@ -24,7 +24,7 @@ from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.cgroup import own_path
 from lamplighter.holder.exempt import SPARED
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.marks import MARK
 from lamplighter.holder.wire import peer_of
 from lamplighter.lazy_dataclass import dataclass
 

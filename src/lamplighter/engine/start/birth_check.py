@@ -21,7 +21,7 @@ def is_born(folder: str) -> bool:
     return os.path.exists(_file(folder))
 
 
-async def was_born(folder: str, session: str) -> bool:
+async def was_born(folder: str, session: str, state: str) -> bool:
     """Once a birth under way has come to its end. A file that nobody writes any more is of one that came to nothing."""
     while True:
         try:
@@ -34,7 +34,7 @@ async def was_born(folder: str, session: str) -> bool:
             if os.fstat(file).st_size:
                 return True
             if os.fstat(file).st_nlink:  # else another birth may have begun meanwhile
-                await asyncio.to_thread(_kill_marked, session)
+                await asyncio.to_thread(_kill_marked, session, state)
                 if os.fstat(file).st_nlink:
                     os.unlink(_file(folder))
                     return False
@@ -42,9 +42,9 @@ async def was_born(folder: str, session: str) -> bool:
             os.close(file)
 
 
-def _kill_marked(session: str) -> None:
+def _kill_marked(session: str, state: str) -> None:
     """A command that was forked before its birth was written down. Blocks; for a thread."""
-    tree = Tree(session, None)
+    tree = Tree(session, None, state=state)
     tree.adopted = True
     deadline = time.monotonic() + _KILL_SECONDS
     looks = 0  # one that is just being executed shows its mark only when it is

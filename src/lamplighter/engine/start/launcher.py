@@ -19,6 +19,7 @@ from lamplighter.domain.states import State
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import BrokenError, HolderClient, RefusedError
 from lamplighter.engine.core.keeper_client import KeeperClient
+from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.memory.projects import Projects
 from lamplighter.engine.start.admission import Admission
@@ -78,7 +79,7 @@ class Launcher:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
         if session.state is not State.STARTING:
             return session
-        if await was_born(self.registry.folder(session.id), session.id):
+        if await self._was_born(session):
             # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
             return await self._joined(session)
         orders = self.intents.orders(session)
@@ -91,6 +92,9 @@ class Launcher:
             )
         return await self._spawn(session, orders["rows"], orders["cols"])
 
+    async def _was_born(self, session: Session) -> bool:
+        return await was_born(self.registry.folder(session.id), session.id, self.registry.settings.home.state)
+
     def _now(self, session: Session) -> Session:
         live = self.registry.live_sessions.get(session.id)
         return live.session if live else session
@@ -100,6 +104,9 @@ class Launcher:
             outcome = await self._bear(session, rows, cols)
         except (LampError, RefusedError, OSError) as error:
             raise await self._fail(session, _translated(error)) from error
+        if outcome is not None and outcome["event"] == "failed" and await self._was_born(session):
+            await self.find(session.id)  # its shim was lost before it could say so, and the command runs
+            outcome = None
         if outcome is None:
             return await self._joined(session)
         if outcome["event"] == "failed":
@@ -118,7 +125,7 @@ class Launcher:
                 return None
             except BrokenError:  # the keeper was lost while it was asked, and did it or did not
                 losses += 1
-                if await was_born(self.registry.folder(session.id), session.id):
+                if await self._was_born(session):
                     await self.find(session.id)
                     return None
                 if losses == _MOST_LOSSES:
@@ -165,7 +172,12 @@ class Launcher:
         live = self.registry.live_sessions[session.id]
         live.guarantee = hello["guarantee"]
         self.intents.forget_orders(session)
-        await self.registry.change(session.id, DAEMON, "started", become, pid=main.pid)
+
+        async def write() -> None:
+            await self.registry.change(session.id, DAEMON, "started", become, pid=main.pid)
+
+        # An error now would free the key of the call, and whoever asks again with it would start a second one.
+        await persist(write, f"the start of {session.id}")
         return live.session
 
     async def _fail(self, session: Session, error: LampError) -> LampError:

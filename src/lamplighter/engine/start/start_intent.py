@@ -33,7 +33,7 @@ from lamplighter.engine.start.checks import USUAL_PATH
 from lamplighter.engine.start.start_request import Launch
 from lamplighter.errors import Code
 from lamplighter.holder.files import read_json
-from lamplighter.holder.tree import HOME_MARK, MARK
+from lamplighter.holder.marks import HOME_MARK, MARK
 from lamplighter.store import aliases, events, exchanges, sessions
 
 _ORDERS = "launch.json"

@@ -11,11 +11,10 @@ from dataclasses import field
 
 from lamplighter.holder import proc
 from lamplighter.holder.credentials import is_in_cgroup
-from lamplighter.holder.tree import HOME_MARK, MARK
+from lamplighter.holder.marks import HOME_MARK, MARK, nearest_holder
 from lamplighter.home import Home
 from lamplighter.lazy_dataclass import dataclass
 
-_HOLDER = "/lamplighter/holder/start.py"
 _SHIM = b"lamp-shim"
 
 
@@ -44,7 +43,7 @@ def find_marked(home: Home) -> dict[str, MarkedSession]:
         said = proc.variables_of(stat.pid, (MARK, HOME_MARK)) if stat.state not in "ZX" else {}
         if MARK not in said or not _is_of(home, stat.pid, said.get(HOME_MARK)):
             continue
-        holder = _holder_of(stat.pid)
+        holder = nearest_holder(stat.pid)
         if holder is None or (holder.name == _SHIM and home.state in proc.words_of(holder.pid)):
             marked = found.setdefault(said[MARK], MarkedSession())
             marked.processes.append(stat)
@@ -55,9 +54,3 @@ def find_marked(home: Home) -> dict[str, MarkedSession]:
 def _is_of(home: Home, pid: int, state: str | None) -> bool:
     own = state == home.state if state is not None else is_in_cgroup(home.run, pid)
     return own and pid != os.getpid() and proc.user_of(pid) == os.getuid()
-
-
-def _holder_of(pid: int) -> proc.Stat | None:
-    """The nearest keeper or shim above it."""
-    above = proc.ancestors(pid)
-    return next((stat for stat in above if any(word.endswith(_HOLDER) for word in proc.words_of(stat.pid))), None)

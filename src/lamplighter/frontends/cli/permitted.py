@@ -12,7 +12,7 @@ from lamplighter.agents import marks, recognise
 from lamplighter.errors import Code, ForbiddenError, LampError
 from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.holder import proc
-from lamplighter.holder.tree import MARK
+from lamplighter.holder.marks import MARK
 from lamplighter.home import find_home
 
 _SECONDS = 5.0

@@ -13,7 +13,7 @@ import pytest
 from lamplighter.errors import Code, LampError
 from tests.support import acp_agent
 from tests.support.engine import Engine, engine
-from tests.support.processes import alive, wait_until
+from tests.support.processes import alive, inspect, wait_until
 
 AGENT = acp_agent.__file__
 
@@ -37,8 +37,9 @@ class Talk:
         self.id = self.started["id"]
 
     def heard(self, method: str | None = None) -> list[dict[str, Any]]:
-        """What the agent was sent, in order."""
-        messages = [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+        """What the agent has noted that it was sent, in order. Our own log shows a prompt before the agent has read it."""
+        lines = self.log.read_text().splitlines(keepends=True) if self.log.exists() else []
+        messages = [json.loads(line) for line in lines if line.endswith("\n")]
         return [message for message in messages if method is None or message.get("method") == method]
 
     def send(self, text: str, **options: Any) -> int:
@@ -140,6 +141,7 @@ def test_prompts_wait_for_the_turn_before_them(lit: Engine, tmp_path: Path) -> N
     talk = Talk(lit)
     talk.send(f"gate {gate}\nsay first")
     talk.wait("text=> gate")
+    assert wait_until(lambda: talk.heard("session/prompt"))
     talk.send("say second")
     talk.send("say third")
     assert talk.show()["verdict"] == "working"
@@ -379,11 +381,12 @@ def test_one_that_stops_reading(lit: Engine) -> None:
 def test_it_is_ended_whatever_it_ignores(lit: Engine, mark: str, options: tuple[str, ...]) -> None:
     talk = Talk(lit, *options)
     talk.ask(f"child {mark}")
-    pid = talk.show()["pid"]
+    agent = inspect(talk.show()["pid"])
+    assert agent is not None
     ended = lit.call("end_session", session=talk.id, grace="0.2s")
     assert ended["state"] == "ended"
     assert not ended["certificate"]["survivors"]
-    assert not alive(pid, 0)
+    assert not alive(agent.pid, agent.start_ticks)
     assert len(talk.heard("session/close")) == 1
 
 

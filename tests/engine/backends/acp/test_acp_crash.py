@@ -24,7 +24,8 @@ def start(lit: Engine, log: Path, *options: str, **arguments: Any) -> str:
 
 
 def heard(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def methods(log: Path) -> list[str]:

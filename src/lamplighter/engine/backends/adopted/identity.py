@@ -15,7 +15,8 @@ from lamplighter.agents.formats.shared_daemon import servers
 from lamplighter.engine.backends.base import Key
 from lamplighter.engine.backends.tmux.server import Pane
 from lamplighter.holder import proc
-from lamplighter.holder.tree import MARK, Tree
+from lamplighter.holder.marks import MARK, bears_mark
+from lamplighter.holder.tree import Tree
 from lamplighter.lazy_dataclass import dataclass
 
 _MULTIPLEXER = b"tmux: server\n"
@@ -109,9 +110,14 @@ class TracedTree(Tree):
     are other tmux sessions, nor any tmux server, as what a server holds may be anybody's. `shared` are marks that say nothing."""
 
     def __init__(
-        self, trail: SessionIdentity, ours: Callable[[], set[int]], shared: Collection[tuple[str, str]] = frozenset()
+        self,
+        trail: SessionIdentity,
+        ours: Callable[[], set[int]],
+        shared: Collection[tuple[str, str]] = frozenset(),
+        *,
+        state: str = "",
     ) -> None:
-        super().__init__(trail.session, None)
+        super().__init__(trail.session, None, state=state)
         self.adopted = True
         self.shared = servers()
         self.trail = trail
@@ -184,7 +190,7 @@ class TracedTree(Tree):
         found = proc.variables_of(stat.pid, (MARK, *names))
         mark, server = found.get(MARK), self.trail.server
         if mark == self.session:
-            return True
+            return bears_mark(stat.pid, self.session, self.state)
         if server is None:
             return mark is None and not self._marks.isdisjoint(found.items()) and self._started_here(stat)
         socket, pid, number = (["", "", "", *found.get("TMUX", "").rsplit(",", 2)])[-3:]

@@ -356,7 +356,7 @@ class AdoptedProcesses:
         """Without the marks that another living session gives to what it starts too: which of them is right, nobody can tell."""
         others = (live.session for live in self.registry.live_sessions.values() if live.session.id != session.id)
         shared = {mark for other in others if other.agent == session.agent for mark in _marks(other)}
-        return TracedTree(self._trail(session), self._ours, shared)
+        return TracedTree(self._trail(session), self._ours, shared, state=self.registry.settings.home.state)
 
     def _ours(self) -> set[int]:
         """The keeper and the shims; the daemon is the tree's own process."""

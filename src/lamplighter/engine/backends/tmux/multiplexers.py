@@ -136,7 +136,7 @@ class Multiplexers:
 
     def _sockets(self, environment: Mapping[str, str] | None) -> set[str]:
         places: list[str] = []
-        for known in (os.environ, environment or {}):
+        for known in (os.environ, *([] if environment is None else [environment])):
             places += [server_for(known).socket, *(server.socket for server in find_servers(known))]
         known_places = (live.session.place for live in self.registry.live_sessions.values())
         places += [found.get("socket", "") for found in known_places if found]
