@@ -10,7 +10,7 @@ import logging
 import mmap
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeVar
 
 from lamplighter.clock import Clock
@@ -207,12 +207,8 @@ class SessionRegistry:
 
     async def note_asking(self, live: LiveSession) -> bool:
         """Write down that the session is about to be asked to leave; False when it was before, by a daemon that died since."""
-        intent = live.session.intent
-        if intent is None or intent.asked_at is not None:
-            return False
-        asked = replace(intent, asked_at=self.clock.now(), asked_on=self.clock.monotonic())
-        await self.change(live.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
-        return True
+        at, on = self.clock.now(), self.clock.monotonic()
+        return await self.change(live.session.id, DAEMON, "asked", lambda session: session.asked(at, on)) is not None
 
     async def write(self, change: Callable[[sqlite3.Connection], T], *, must: bool = False) -> T:
         """A transaction that leaves an event, and whoever follows events hears of it."""

@@ -18,7 +18,7 @@ from lamplighter.domain.facts import AgentLeft
 from lamplighter.domain.memory.packet import BUDGET
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running
 from lamplighter.domain.text.quoting import shortened
 from lamplighter.engine.agents_io.captures import Captures
 from lamplighter.engine.agents_io.conversations import Conversations
@@ -155,7 +155,7 @@ class AgentHooks:
     def _own(self, hook: Hook) -> LiveSession | None:
         """The living session, unless the hook is of another agent that runs in it."""
         live = self.registry.live_sessions.get(hook.session)
-        if live is None or live.session.state is not State.RUNNING or _is_nested(live.session, hook.caller.pid):
+        if live is None or not isinstance(live.session.state, Running) or _is_nested(live.session, hook.caller.pid):
             return None
         return live
 
