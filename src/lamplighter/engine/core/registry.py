@@ -75,8 +75,6 @@ class LiveSession:
     seen: MeterReading | None = None  # in place of a meter
     without_repair: bool = False  # its shim does not know how to make its files again
     unreachable: bool = False  # its shim lives, and nobody can speak to it
-    turn_over: float | None = None  # when its agent last said through a hook that its turn was over
-    last_words: str = ""  # and what it had answered
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     output: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)

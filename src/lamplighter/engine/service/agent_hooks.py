@@ -93,10 +93,9 @@ class AgentHooks:
             return text
 
     def turn_over(self, hook: Hook) -> None:
-        """The agent has answered and waits for its user. Kept in memory alone: it comes with every turn."""
+        """The agent has answered and waits for its user: who waits for that looks at once."""
         live = self._own(hook)
         if live is not None and self._is_current(live.session, hook.told):
-            live.turn_over, live.last_words = self.registry.clock.now(), hook.told.message
             live.notify()
 
     async def compact(self, hook: Hook, key: str) -> None:
