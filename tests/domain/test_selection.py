@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How, Intent
 from lamplighter.domain.facts import Facts
-from lamplighter.domain.host import host_name
+from lamplighter.domain.name import host_name
 from lamplighter.domain.permission import OPERATOR, Caller, Rank
 from lamplighter.domain.selection import (
     FLAGS,

@@ -27,7 +27,5 @@ def close_of(session: Session, *, handed_off: bool) -> Close:
     ending = session.state.ending
     if ending.how in (How.KILLED, How.TERMINATED):
         return Close.KILLED
-    failed = ending.exit is not None and (ending.exit.signal is not None or ending.exit.code not in (0, None))
-    if ending.how is How.LOST or (ending.how is How.EXITED and failed):
-        return Close.CRASHED
-    return Close.UNCLOSED
+    failed = ending.how is How.EXITED and ending.exit is not None and ending.exit.failed
+    return Close.CRASHED if failed or ending.how is How.LOST else Close.UNCLOSED

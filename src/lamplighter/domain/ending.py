@@ -42,6 +42,10 @@ class Exit:
         return {"signal": self.signal} if self.signal else {"code": self.code}
 
     @property
+    def failed(self) -> bool:
+        return self.signal is not None or self.code not in (0, None)
+
+    @property
     def words(self) -> str:
         if self.signal:
             return f"killed by {self.signal}"

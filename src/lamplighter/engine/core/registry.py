@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from lamplighter.clock import Clock
 from lamplighter.domain.ending import Certificate
-from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
 from lamplighter.domain.memory.record import Ids
 from lamplighter.domain.name import make_id
@@ -31,6 +30,7 @@ from lamplighter.lazy_dataclass import dataclass
 from lamplighter.settings import Settings
 from lamplighter.store import events, handoffs, sessions
 from lamplighter.store.database import Database
+from lamplighter.store.events import Event
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
