@@ -87,7 +87,8 @@ class Scene:
     def _has_ended(self, name: str) -> None:
         """When, by the scene's clock: those who held it go by the machine's."""
         with closing(sqlite3.connect(self.engine.home.database, timeout=30)) as db, db:
-            db.execute("UPDATE sessions SET ended_at = ? WHERE id = ?", (self.clock.now(), self.sessions[name]))
+            change = "UPDATE sessions SET ended_at = :at, ending = json_set(ending, '$.at', :at) WHERE id = :id"
+            db.execute(change, {"at": self.clock.now(), "id": self.sessions[name]})
 
     def request(self, by: str, project: str, operation: str, **arguments: Any) -> None:
         """A session asks for what it may not do, and waits."""

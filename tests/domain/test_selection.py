@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamplighter.domain.ending import Certificate, Ending, Guarantee, How, Intent
 from lamplighter.domain.facts import Facts
-from lamplighter.domain.host import host_name
+from lamplighter.domain.name import host_name
 from lamplighter.domain.permission import OPERATOR, Caller, Rank
 from lamplighter.domain.selection import (
     FLAGS,
@@ -23,10 +24,11 @@ from lamplighter.domain.selection import (
     suggestion,
 )
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded, HasEnded, Running
 from lamplighter.domain.verdict import Verdict, is_active
 from lamplighter.errors import Code, LampError
 
+ENDED = HasEnded(Ending(1.0, "itself", "", How.EXITED, None, Certificate(Guarantee.TREE, 0.0)))
 AGENT = Caller(Rank.SESSION, "session:0aaaaaaa", "0aaaaaaa")
 
 
@@ -41,7 +43,7 @@ def session(**given: Any) -> Session:
         "cwd": "/",
         "created_at": 0.0,
         "boot": "boot",
-        "state": State.RUNNING,
+        "state": Running(),
         **given,
     }
     return Session(**values)
@@ -85,7 +87,7 @@ def chosen(text: str, verdict: Verdict = Verdict.IDLE, attached: int = 0, by: Ca
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_each_verdict_chooses_its_own(verdict: str) -> None:
-    state = State.ENDED if verdict == "ended" else State.RUNNING
+    state = ENDED if verdict == "ended" else Running()
     assert chosen(verdict, Verdict(verdict), state=state)
     for other in set(VERDICTS) - {verdict}:
         assert not chosen(other, Verdict(verdict), state=state)
@@ -99,7 +101,7 @@ def test_each_verdict_chooses_its_own(verdict: str) -> None:
         ("protected", {"protected": True}),
         ("kind:cron", {"kind": Kind.CRON}),
         ("driver:headless", {"driver": Driver.HEADLESS}),
-        ("state:ending", {"state": State.ENDING}),
+        ("state:ending", {"state": BeingEnded(Intent("operator", "", How.ASKED, 5.0, 1.0))}),
         ("agent:cl*", {"agent": "claude"}),
         ("project:web*", {"project": "web site"}),
         ("project:web site", {"project": "web site"}),
@@ -169,7 +171,7 @@ def test_mine_is_what_i_started_and_what_that_started() -> None:
 
 
 def test_before_a_verdict_is_reached_terms_about_it_hold() -> None:
-    living, ended = SelectionSubject(session()), SelectionSubject(session(state=State.ENDED))
+    living, ended = SelectionSubject(session()), SelectionSubject(session(state=ENDED))
     for text in ("idle", "active", "attached"):
         assert parse_selection(text).matches(living, OPERATOR, {})
         assert not parse_selection(text).matches(ended, OPERATOR, {})

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.memory.record import Record, RecordState, RecordType, Source
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import HasEnded
 from lamplighter.domain.text.search_text import query
 from lamplighter.store import recall, records, sessions
 from lamplighter.store.migrations import migrate
@@ -110,8 +111,8 @@ def ended(db: sqlite3.Connection, identifier: str, project: str | None, at: floa
         id=identifier, name=f"n{identifier}", kind=Kind.TASK, driver=Driver.HEADLESS, agent="claude", owner="operator",
         command=("cat",), cwd="/", created_at=1.0, boot="b", project_id=project,
     )  # fmt: skip
-    sessions.insert(db, replace(session, state=State.ENDED))
-    db.execute("UPDATE sessions SET ended_at = ? WHERE id = ?", (at, identifier))
+    ending = Ending(at, "itself", "", How.EXITED, None, Certificate(Guarantee.TREE, 0.0))
+    sessions.insert(db, replace(session, state=HasEnded(ending)))
 
 
 def test_a_session_is_found_by_the_last_summary_that_it_has(db: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How
 from lamplighter.domain.name import make_id
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import HasEnded
 from lamplighter.store import handoffs, sessions
 from tests.support.engine import Engine
 
@@ -62,11 +62,8 @@ def _session(identifier: str, one: Bygone) -> Session:
         cwd="/",
         created_at=one.began,
         boot="",
-        state=State.ENDED,
+        state=HasEnded(Ending(one.ended, "operator", "", one.how, Exit(0), certificate, summary)),
         project=one.project,
         project_id=one.project,
         started_at=one.began,
-        ended_at=one.ended,
-        exit=Exit(0),
-        ending=Ending(one.ended, "operator", "", one.how, Exit(0), certificate, summary),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lamplighter import lazy_re as re
@@ -31,7 +30,7 @@ from lamplighter.agents.formats.conversation import (
     Used,
 )
 from lamplighter.agents.formats.fingerprints import Fingerprints
-from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, HookEvent, Hooks, usual, usual_answer, word
+from lamplighter.agents.formats.hooks import COMPACT, END, START, STOP, Hooks, usual, usual_answer
 from lamplighter.agents.formats.jsonl import counts, first_words, mapping, mappings, moment, words
 from lamplighter.agents.formats.program import Program
 from lamplighter.agents.formats.screen_patterns import RULE, Box, Dialog, ScreenPatterns, fenced, last_said
@@ -290,16 +289,11 @@ _FINGERPRINTS = Fingerprints(
 _ACP = AcpCommand(command=("gemini", "--acp"), heeds_eof=False, logins={"GEMINI_API_KEY": "gemini-api-key"})
 
 
-def _hook(document: dict[str, Any]) -> HookEvent:
-    """What was answered comes under a name of its own."""
-    return replace(usual(document), message=word(document, "prompt_response", 20_000) or "")
-
-
 _HOOKS = Hooks(
     agent="gemini",
     names={START: "SessionStart", STOP: "AfterAgent", COMPACT: "PreCompress", END: "SessionEnd"},
     limit=10_000,
-    read=_hook,
+    read=usual,
     answer=usual_answer,
     compacts_from=200_000,  # it says so before each turn, whether it then compacts or not
 )

@@ -219,48 +219,45 @@ def needed(approval: Approval, wish: Wish) -> ForbiddenError:
 
 def not_for_this(wish: Wish) -> ForbiddenError:
     """The same words for an id that does not exist, is somebody else's, or is for another call."""
-    return ForbiddenError(
-        Code.FORBIDDEN,
-        f"{wish.why}; the approval is not for this call by this caller",
+    return _forbidden(
+        wish,
+        "the approval is not for this call by this caller",
         "an approval holds for the very call that was asked for; call without one to ask for this",
-        **wish.subject,
     )
 
 
 def refused(wish: Wish) -> ForbiddenError:
-    return ForbiddenError(
-        Code.FORBIDDEN,
-        f"{wish.why}; the operator was asked, and refused it",
-        "do without it; asking for the same again is of no use",
-        **wish.subject,
+    return _forbidden(
+        wish, "the operator was asked, and refused it", "do without it; asking for the same again is of no use"
     )
 
 
 def too_many(wish: Wish) -> ForbiddenError:
-    return ForbiddenError(
-        Code.FORBIDDEN,
-        f"{wish.why}; and {MOST_OPEN} requests of {wish.caller.name} wait for the operator already",
+    return _forbidden(
+        wish,
+        f"and {MOST_OPEN} requests of {wish.caller.name} wait for the operator already",
         "wait until the operator has decided, or until they expire: each holds for ten minutes",
-        **wish.subject,
     )
 
 
 def unreadable(wish: Wish) -> ForbiddenError:
-    return ForbiddenError(
-        Code.FORBIDDEN,
-        f"{wish.why}; and it is too long to be read by the operator: {LONGEST >> 10} KiB at most",
+    return _forbidden(
+        wish,
+        f"and it is too long to be read by the operator: {LONGEST >> 10} KiB at most",
         "ask for less at once, or name a file that holds it",
-        **wish.subject,
     )
 
 
 def too_many_rows(wish: Wish) -> ForbiddenError:
-    return ForbiddenError(
-        Code.FORBIDDEN,
-        f"{wish.why}; and it is too much for one word of the operator: {MOST_ROWS} rows at most",
+    return _forbidden(
+        wish,
+        f"and it is too much for one word of the operator: {MOST_ROWS} rows at most",
         "make several smaller plans, each with a narrower selection",
-        **wish.subject,
     )
+
+
+def _forbidden(wish: Wish, why: str, hint: str) -> ForbiddenError:
+    return ForbiddenError(Code.FORBIDDEN, f"{wish.why}; {why}", hint, **wish.subject)
 
 
 def used(identifier: str) -> ConflictError:

@@ -29,7 +29,7 @@ def reads_output(condition: str) -> bool:
 def has_failed(exit_: Exit | None, how: How | None) -> bool:
     """Whether a session that has ended came to a bad end: a status other than 0, a signal, or lost. One without a process of its
     own, or whose process nobody could watch, has no exit to fail with."""
-    return how is How.LOST or (exit_ is not None and (exit_.signal is not None or exit_.code not in (0, None)))
+    return how is How.LOST or (exit_ is not None and exit_.failed)
 
 
 def _split(part: str) -> list[str]:

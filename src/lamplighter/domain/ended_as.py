@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from lamplighter.domain.ending import How
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 
 
 class Close(StrEnum):
@@ -19,14 +20,12 @@ class Close(StrEnum):
 
 def close_of(session: Session, *, handed_off: bool) -> Close:
     """`handed_off`: with a hand-off that somebody wrote to end it with. That closes it also while it is alive."""
-    ending = session.ending
     if handed_off:
         return Close.CLOSED
-    if ending is None:
+    if not isinstance(session.state, HasEnded):
         return Close.UNCLOSED
+    ending = session.state.ending
     if ending.how in (How.KILLED, How.TERMINATED):
         return Close.KILLED
-    failed = ending.exit is not None and (ending.exit.signal is not None or ending.exit.code not in (0, None))
-    if ending.how is How.LOST or (ending.how is How.EXITED and failed):
-        return Close.CRASHED
-    return Close.UNCLOSED
+    failed = ending.how is How.EXITED and ending.exit is not None and ending.exit.failed
+    return Close.CRASHED if failed or ending.how is How.LOST else Close.UNCLOSED

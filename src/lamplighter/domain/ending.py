@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -42,6 +42,10 @@ class Exit:
         return {"signal": self.signal} if self.signal else {"code": self.code}
 
     @property
+    def failed(self) -> bool:
+        return self.signal is not None or self.code not in (0, None)
+
+    @property
     def words(self) -> str:
         if self.signal:
             return f"killed by {self.signal}"
@@ -79,13 +83,17 @@ class Intent:
         """How much longer it may be asked, whoever began with that."""
         return self.ask if self.asked_on is None else max(0.0, self.ask - max(0.0, now - self.asked_on))
 
+    def hurried(self, grace: float) -> Intent | None:
+        """Without asking, and with the shorter grace; None when nothing of that is new."""
+        if not self.ask and grace >= self.grace:
+            return None
+        return replace(self, ask=0.0, grace=min(grace, self.grace), how=How.KILLED)
+
     def document(self) -> dict[str, Any]:
         return {**asdict(self), "how": self.how.value}
 
     @staticmethod
-    def from_document(document: dict[str, Any] | None) -> Intent | None:
-        if not document:
-            return None
+    def from_document(document: dict[str, Any]) -> Intent:
         values: dict[str, Any] = {**document, "how": How(document["how"])}
         return Intent(**values)
 
@@ -163,9 +171,7 @@ class Ending:
         }
 
     @staticmethod
-    def from_document(document: dict[str, Any] | None) -> Ending | None:
-        if not document:
-            return None
+    def from_document(document: dict[str, Any]) -> Ending:
         return Ending(
             at=document["at"],
             by=document["by"],

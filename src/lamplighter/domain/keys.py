@@ -1,4 +1,5 @@
-"""What the keys of a keyboard send, by the names that tmux and people use: Up, C-c, M-x, F5, Enter."""
+"""What a terminal sends: for the keys of a keyboard, by the names that tmux and people use (Up, C-c, M-x, F5, Enter); and for a
+paste."""
 
 from __future__ import annotations
 
@@ -17,6 +18,11 @@ _NAMED = {
 _BY_NAME = {name.lower(): sent for name, sent in _NAMED.items()}
 _COMBINATION = re.compile(r"(?P<modifiers>(?:[CMS]-)+)(?P<key>\S+)")
 _MODIFIERS = {"S": 1, "M": 2, "C": 4}
+_PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
+# Without ESC the mark of a paste's end is only text, as everything else that begins with it.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_LINE_ENDS = re.compile("\r\n?")
+_NO_CHARACTERS = re.compile("[\ud800-\udfff]")
 
 
 def encode_keys(names: str) -> bytes:
@@ -40,6 +46,16 @@ def is_combination(text: str) -> bool:
     except InputError:
         return False
     return True
+
+
+def plain_text(text: str) -> str:
+    """What of a text can be pasted: lines, tabs and characters. Bytes that are no text are marked, the rest is left out."""
+    return _NO_CHARACTERS.sub("\ufffd", _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)))
+
+
+def bracketed(text: str) -> bytes:
+    """A text as a terminal hands over a paste, in brackets; the end of a line as it sends that, too."""
+    return _PASTE_BEGINS + text.replace("\n", "\r").encode() + _PASTE_ENDS
 
 
 def _encode(word: str) -> bytes:

@@ -1,9 +1,10 @@
-"""What a session may be called, and the id it gets. Knows nothing of which names are taken."""
+"""What a session may be called, the id it gets, and what a host is called. Knows nothing of which names are taken."""
 
 from __future__ import annotations
 
 import unicodedata
 
+from lamplighter import lazy_re as re
 from lamplighter.domain.text.redaction import redact
 from lamplighter.errors import Code, InputError
 
@@ -12,6 +13,8 @@ _RESERVED = frozenset(",+*?[]\\'\"`$")  # the selection grammar's and the shell'
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _EPOCH_MS = 1_767_225_600_000  # 2026-01-01
 ID_LENGTH = 8
+_LONGEST_HOST = 32
+_UNFIT_FOR_HOST = re.compile(r"[^a-z0-9]+")
 
 
 def check_name(name: str) -> str:
@@ -72,6 +75,12 @@ def name_from(text: str) -> str:
     """A name as near as can be to what others call it."""
     kept = "".join("-" if c in _RESERVED or unicodedata.category(c)[0] in "CZ" else c for c in text)
     return kept.strip("-")[:60] or "session"
+
+
+def host_name(node: str) -> str:
+    """`[a-z0-9-]`, at most 32 of them, made from what the host's kernel calls it: of a full name the first part."""
+    found = _UNFIT_FOR_HOST.sub("-", node.lower().partition(".")[0]).strip("-")
+    return found[:_LONGEST_HOST].strip("-") or "localhost"
 
 
 def make_id(now: float, last: str) -> str:

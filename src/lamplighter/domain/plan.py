@@ -15,7 +15,7 @@ from lamplighter.domain.ending import Intent
 from lamplighter.domain.leak import Leak
 from lamplighter.domain.permission import Act, Caller, Rank, check, may_ask
 from lamplighter.domain.session import Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import ForbiddenError
 from lamplighter.lazy_dataclass import dataclass
@@ -203,7 +203,7 @@ def barred_to_all(session: Session, attached: int, caller: Caller, above: Collec
     """Why a session may be in no plan that is made from where this caller is."""
     if not session.alive:
         return "it has ended"
-    if session.state is State.ENDING:
+    if isinstance(session.state, BeingEnded):
         return "it is being ended already"
     if session.protected:
         return "it is protected"

@@ -10,13 +10,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
 
+from lamplighter.domain import states
 from lamplighter.domain.permission import Caller, Rank, related
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, InputError
 from lamplighter.lazy_dataclass import dataclass
@@ -24,7 +23,7 @@ from lamplighter.lazy_dataclass import dataclass
 LONGEST = 1000
 FLAGS = ("active", "protected", "attached", "mine", "all")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
-_CHOICES: dict[str, type[StrEnum]] = {"kind": Kind, "driver": Driver, "state": State}
+_CHOICES = {"kind": tuple(Kind), "driver": tuple(Driver), "state": states.WORDS}
 KEYS = ("kind", "agent", "driver", "state", "project", "owner", "parent", "name", "host")
 HERE = "here"
 """The host of whoever asks, whatever it is called."""
@@ -109,7 +108,7 @@ def _holds(term: Term, seen: SelectionSubject, caller: Caller, named: Mapping[st
         return term.value == HERE or _fits(seen.host, term.value)
     if term.key == "parent":
         return session.parent is not None and session.parent == named.get(term.value)
-    found: str | None = getattr(session, term.key)
+    found: str | None = session.state.word if term.key == "state" else getattr(session, term.key)
     return found is not None and _fits(str(found), term.value)
 
 
@@ -183,8 +182,8 @@ def _term(word: str, place: int) -> Term:
     value = value.lstrip()
     if not value:
         raise _bad(f"{key}: needs a value, at character {place}")
-    if key in _CHOICES and value not in list(_CHOICES[key]):
-        allowed = [choice.value for choice in _CHOICES[key]]
+    if key in _CHOICES and value not in _CHOICES[key]:
+        allowed = [str(choice) for choice in _CHOICES[key]]
         raise InputError(
             Code.BAD_INPUT, f"there is no {key} {value[:40]!a}, at character {place}", _near(value, allowed)
         )

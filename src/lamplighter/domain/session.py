@@ -7,11 +7,12 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
-from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain import states
+from lamplighter.domain.ending import Ending, Intent
 from lamplighter.domain.facts import Conversation, Facts, TmuxPlace
 from lamplighter.domain.lease import Lease
 from lamplighter.domain.limits import NO_LIMITS, Limits
-from lamplighter.domain.states import State, check_transition
+from lamplighter.domain.states import BeingEnded, HasEnded, Running, Starting, State
 from lamplighter.lazy_dataclass import dataclass
 
 OURS = "acp"
@@ -49,8 +50,8 @@ class Process:
 
 @dataclass(frozen=True)
 class Session:
-    """One agent or command at work, or one that was. `intent` is there from `ending` on, `ending` only when ended. `project` is
-    what people call the project, `project_id` which one it is; `predecessor` is the session that it goes on from."""
+    """One agent or command at work, or one that was. `project` is what people call the project, `project_id` which one it is;
+    `predecessor` is the session that it goes on from."""
 
     id: str
     name: str
@@ -61,7 +62,7 @@ class Session:
     cwd: str
     created_at: float
     boot: str
-    state: State = State.STARTING
+    state: State = field(default_factory=Starting)
     agent: str = "generic"
     parent: str | None = None
     project: str | None = None
@@ -72,13 +73,9 @@ class Session:
     bound: bool = False
     key: str | None = None
     started_at: float | None = None
-    ended_at: float | None = None
     main: Process | None = None
     shim: Process | None = None
     holder_lost: bool = False
-    exit: Exit | None = None
-    intent: Intent | None = None
-    ending: Ending | None = None
     limits: Limits = NO_LIMITS
     facts: Facts = field(default_factory=Facts)
 
@@ -125,7 +122,7 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        return self.state is not State.ENDED
+        return not isinstance(self.state, HasEnded)
 
     @property
     def traced(self) -> bool:
@@ -167,18 +164,34 @@ class Session:
         """What keeps a logical session alive; None for every other."""
         return self.facts.lease
 
+    @property
+    def ended_at(self) -> float | None:
+        """None while it lives."""
+        return self.state.ending.at if isinstance(self.state, HasEnded) else None
+
     def started(self, now: float, shim: Process | None, main: Process | None) -> Session:
-        return self._to(State.RUNNING, started_at=now, shim=shim, main=main)
+        assert isinstance(self.state, Starting), f"a session that is {self.state.word} cannot start"
+        return replace(self, state=states.started(self.state), started_at=now, shim=shim, main=main)
 
     def to_end(self, intent: Intent) -> Session | None:
-        """The intent is written; from here on the session only ever goes towards `ended`. None when it is on its way."""
-        return None if self.state is State.ENDING else self._to(State.ENDING, intent=intent)
+        """The intent is written. None when it is on its way."""
+        if not isinstance(self.state, Starting | Running):
+            return None
+        return replace(self, state=states.to_end(self.state, intent))
+
+    def asked(self, at: float, on: float) -> Session | None:
+        """It is about to be asked to leave, at this time and moment. None when it was before, or nobody wants its end."""
+        if not isinstance(self.state, BeingEnded) or self.state.intent.asked_at is not None:
+            return None
+        return replace(self, state=BeingEnded(replace(self.state.intent, asked_at=at, asked_on=on)))
+
+    def hurried(self, grace: float) -> Session | None:
+        """No more asking, and the shorter grace counts. None when that is so, or nobody wants its end."""
+        hurried = self.state.intent.hurried(grace) if isinstance(self.state, BeingEnded) else None
+        return replace(self, state=BeingEnded(hurried)) if hurried is not None else None
 
     def ended(self, ending: Ending) -> Session:
+        assert not isinstance(self.state, HasEnded), "a session ends once"
         # The clock may have been set back meanwhile: nothing ends before it has started.
         ending = replace(ending, at=max(ending.at, self.started_at or self.created_at))
-        return self._to(State.ENDED, ended_at=ending.at, exit=ending.exit or self.exit, ending=ending)
-
-    def _to(self, state: State, **changes: Any) -> Session:
-        check_transition(self.state, state)
-        return replace(self, state=state, **changes)
+        return replace(self, state=states.ended(self.state, ending))

@@ -83,7 +83,7 @@ async def spawn_structured(call: Call, request: SpawnAgent, agent: str) -> dict[
         talk=replace(talk(known, environment, None, request.task), once=not request.stays, model=request.model),
     )
     session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
-    return {"id": session.id, "name": session.name, "agent": agent, "state": session.state.value}
+    return {"id": session.id, "name": session.name, "agent": agent, "state": session.state.word}
 
 
 async def conversation_of(call: Call, agent: str | None, word: str) -> str:

@@ -65,7 +65,7 @@ async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
     return Adopted(
         id=session.id,
         name=session.name,
-        state=session.state.value,
+        state=session.state.word,
         pid=session.main.pid,
         command=list(session.command),
         guarantee="best_effort",

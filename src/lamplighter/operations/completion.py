@@ -23,7 +23,7 @@ class Names(Result):
 async def list_names(call: Call, request: ListNames) -> Names:
     """What the sessions are called, as completion wants it. With verdicts: list_sessions."""
     living = (live.session for live in call.app.registry.live_sessions.values())
-    found = [(s.id, s.name, s.state.value, s.kind.value, s.project or "", s.owner) for s in living]
+    found = [(s.id, s.name, s.state.word, s.kind.value, s.project or "", s.owner) for s in living]
     found.sort(reverse=True)
     if request.ended:
         found += await call.app.registry.store.read(lambda db: sessions.ended_names(db, request.ended))

@@ -102,8 +102,8 @@ class Execution:
 
     async def _once(self, operation: Operation, request: Request, arguments: dict[str, Any], call: Call) -> CallResult:
         kept = await self._claim(operation, arguments, call)
-        if kept is not None and kept.state == "done":
-            return CallResult(kept.result or "{}")
+        if kept is not None and kept.result is not None:
+            return CallResult(kept.result)
         # Claimed before and not done: a crash of ours lies between. Every operation goes on from its intent.
         call.repeated = kept is not None
         try:
@@ -124,7 +124,7 @@ class Execution:
     async def _claim(self, operation: Operation, arguments: dict[str, Any], call: Call) -> KeptCall | None:
         told = {name: value for name, value in arguments.items() if name not in _CIRCUMSTANCES}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
-        wanted = KeptCall(call.key, operation.name, call.caller.name, digest, "claimed", None)
+        wanted = KeptCall(call.key, operation.name, call.caller.name, digest, None)
         now = self.app.clock.now()
 
         def write(db: sqlite3.Connection) -> KeptCall | None:
@@ -170,7 +170,7 @@ class Execution:
         """A selection means what it meant when the call came: what ends meanwhile does not match any more."""
         if not call.key:
             return
-        wanted = KeptCall(f"{call.key}/chosen", call.operation, call.caller.name, "", "done", json.dumps(chosen))
+        wanted = KeptCall(f"{call.key}/chosen", call.operation, call.caller.name, "", json.dumps(chosen))
         now = self.app.clock.now()
         await self.app.store.write(lambda db: calls.keep(db, wanted, now), must=True)
 

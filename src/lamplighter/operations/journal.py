@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from lamplighter.domain.event import Event
 from lamplighter.domain.session import Session
 from lamplighter.domain.verdict import Verdict
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.observe.assessor import Assessment, Assessor
 from lamplighter.operations.views.common import EventView, moment
 from lamplighter.store import events
+from lamplighter.store.events import Event
 
 _LOOK_SECONDS = 1.0
 _WITHOUT_NEWS = {(Verdict.UNKNOWN, Verdict.WORKING), (Verdict.WORKING, Verdict.UNKNOWN)}

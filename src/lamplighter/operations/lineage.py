@@ -7,6 +7,7 @@ from pydantic import Field
 from lamplighter.domain.memory.handoff import Handoff
 from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.views.common import moment
@@ -75,13 +76,13 @@ async def _generation(call: Call, session: Session, depth: int, asked: str) -> G
         id=session.id,
         name=session.name,
         agent=session.agent,
-        state=session.state.value,
+        state=session.state.word,
         project=session.project,
         predecessor=session.predecessor,
         depth=depth,
         started_at=moment(session.started_at),
         ended_at=moment(session.ended_at),
-        how=session.ending.how.value if session.ending else None,
+        how=session.state.ending.how.value if isinstance(session.state, HasEnded) else None,
         succession_policy=policy_of(left).value,
         handoff=said[-1].summary if said else None,
         inferred=bool(said) and said[-1].inferred,

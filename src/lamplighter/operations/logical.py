@@ -20,6 +20,7 @@ from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.name import check_secretless
 from lamplighter.domain.permission import Act, is_own
 from lamplighter.domain.session import Kind, Session
+from lamplighter.domain.states import HasEnded, Running, Starting, intent_of
 from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.logical.logical_sessions import Announcement
 from lamplighter.errors import Code, InputError, MissingError
@@ -143,7 +144,8 @@ async def close_logical(call: Call, request: CloseLogical) -> LogicalClosed:
     session = await find_logical(call, request.session)
     async with call.app.logical_sessions.closing(session.id):
         ended, given = await _end(call, request, await call.app.registry.now(session))
-    closed = ended.intent is not None and ended.intent.key == call.key
+    intent = intent_of(ended.state)
+    closed = intent is not None and intent.key == call.key
     secret, expires_at = None, None
     agent = ended.told.get("agent_id")
     if agent is not None and is_own(call.caller, ended):
@@ -162,7 +164,7 @@ async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Ses
     """As any session is ended. What is said of one that is on its way already counts for nothing."""
     reason = (await asyncio.to_thread(redact, request.reason)).text
     said: dict[str, Any] = {}
-    if session.intent is None:
+    if isinstance(session.state, Starting | Running):
         said = {"epitaph": request.epitaph, "succession_policy": request.policy}
     wanted = EndSession(session=session.id, reason=reason, approval=request.approval, **said)
     await end_session(call, wanted)
@@ -200,13 +202,13 @@ async def view_of(call: Call, session: Session) -> LogicalView:
 
 
 def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record], successor: str | None) -> LogicalView:
-    ending, lease = session.ending, session.lease
+    ending, lease = session.state.ending if isinstance(session.state, HasEnded) else None, session.lease
     end = session.ended_at or call.app.clock.now()
     told = [one for one in left if not one.inferred]
     return LogicalView(
         id=session.id,
         name=session.name,
-        state=session.state.value,
+        state=session.state.word,
         owner=session.owner,
         project=session.project,
         told={str(name): str(text) for name, text in session.told.items()},

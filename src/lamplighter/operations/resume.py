@@ -11,6 +11,7 @@ from pydantic import Field
 from lamplighter.domain.memory.record import Record, RecordType, Source
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import Running, Starting
 from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.logical.resume import Wanted
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
@@ -98,7 +99,7 @@ async def hand_over(call: Call, request: HandOver) -> HandedOver:
     await permitted(call, Act.HAND_OFF, giving.id)
     if giving.id == receiving.id:
         raise InputError(Code.BAD_INPUT, "a session cannot hand over to itself", "name the one that receives")
-    if receiving.intent is not None:
+    if not isinstance(receiving.state, Starting | Running):
         raise ConflictError(
             Code.ENDED,
             f"{receiving.name} ({receiving.id}) has ended and can receive nothing",

@@ -74,7 +74,7 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
     )
     session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
     await call.app.session_io.tell(session, call.caller, f"{call.key}/task")
-    return Spawned(id=session.id, name=session.name, agent=agent, state=session.state.value)
+    return Spawned(id=session.id, name=session.name, agent=agent, state=session.state.word)
 
 
 def own_program(app: App, caller: Caller) -> str | None:

@@ -253,7 +253,7 @@ async def start_session(call: Call, request: StartSession) -> Started:
     return Started(
         id=session.id,
         name=session.name,
-        state=session.state.value,
+        state=session.state.word,
         pid=session.main.pid,
         parent=session.parent,
         folder=str(call.app.settings.session_folder(session.id)),

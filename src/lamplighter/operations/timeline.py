@@ -118,7 +118,7 @@ async def _living(call: Call, alive: list[Session], since: float) -> list[SpanVi
             name=found.session.name,
             agent=found.session.agent,
             kind=found.session.kind.value,
-            state=found.session.state.value,
+            state=found.session.state.word,
             project=found.session.project,
             project_id=found.session.project_id,
             started_at=moment(_began(found.session)) or "",

@@ -9,13 +9,12 @@ from lamplighter.lazy_dataclass import dataclass
 
 @dataclass(frozen=True)
 class KeptCall:
-    """`claimed` until its result is known; then `done`."""
+    """Claimed until its result is known; then done."""
 
     key: str
     operation: str
     caller: str
     digest: str
-    state: str
     result: str | None
 
 
@@ -24,12 +23,13 @@ def find(db: sqlite3.Connection, key: str) -> KeptCall | None:
     row = db.execute("SELECT * FROM calls WHERE key = ?", (key,)).fetchone()
     if row is None:
         return None
-    return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["state"], row["result"])
+    return KeptCall(row["key"], row["operation"], row["caller"], row["digest"], row["result"])
 
 
 def keep(db: sqlite3.Connection, call: KeptCall, at: float) -> None:
     """Unless something is kept under its key already."""
-    values = (call.key, call.operation, call.caller, call.digest, call.state, call.result, at)
+    state = "claimed" if call.result is None else "done"
+    values = (call.key, call.operation, call.caller, call.digest, state, call.result, at)
     db.execute("INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
 

@@ -1,4 +1,4 @@
-"""Queries about events: append and read, nothing else."""
+"""Events (who did what to which session, and when) and the queries about them: append and read, nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ import json
 import sqlite3
 from typing import Any
 
-from lamplighter.domain.event import Event
+from lamplighter.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    n: int
+    at: float
+    session: str | None
+    by: str
+    action: str
+    detail: dict[str, Any]
+    name: str | None = None
 
 
 def append(db: sqlite3.Connection, at: float, session: str | None, by: str, action: str, **detail: Any) -> Event:

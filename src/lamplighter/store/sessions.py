@@ -6,17 +6,18 @@ import json
 import sqlite3
 from typing import Any
 
-from lamplighter.domain.ending import Ending, Exit, Intent
+from lamplighter.domain.ending import Ending, Intent
 from lamplighter.domain.facts import Facts
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded, HasEnded, Running, Starting, State, intent_of
 
 _COLUMNS = (
     "id", "name", "kind", "driver", "agent", "owner", "parent", "project", "command", "cwd", "state", "boot", "protected",
     "keep_children", "bound", "holder_lost", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
     "intent", "ending", "limits", "facts", "project_id", "predecessor",
 )  # fmt: skip
+_OF_STATE = ("state", "ended_at", "exit", "intent", "ending")
 _SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
 
@@ -151,38 +152,48 @@ def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
 
 
 def _row(session: Session) -> tuple[Any, ...]:
+    intent, ending = intent_of(session.state), session.state.ending if isinstance(session.state, HasEnded) else None
     return (
         session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
-        session.project, json.dumps(session.command), session.cwd, session.state.value, session.boot, session.protected,
+        session.project, json.dumps(session.command), session.cwd, session.state.word, session.boot, session.protected,
         session.keep_children, session.bound, session.holder_lost, session.key, session.created_at,
         session.started_at, session.ended_at, _pair(session.main), _pair(session.shim),
-        json.dumps(session.exit.document()) if session.exit else None,
-        json.dumps(session.intent.document()) if session.intent else None,
-        json.dumps(session.ending.document()) if session.ending else None,
+        json.dumps(ending.exit.document()) if ending and ending.exit else None,
+        json.dumps(intent.document()) if intent else None,
+        json.dumps(ending.document()) if ending else None,
         json.dumps(session.limits.document()), json.dumps(session.facts.document()), session.project_id, session.predecessor,
     )  # fmt: skip
 
 
 def _session(row: sqlite3.Row) -> Session:
-    values: dict[str, Any] = dict(row)
+    values: dict[str, Any] = {name: value for name, value in dict(row).items() if name not in _OF_STATE}
     for name in ("protected", "keep_children", "bound", "holder_lost"):
         values[name] = bool(values[name])
     values.update(
         {
             "kind": Kind(values["kind"]),
             "driver": Driver(values["driver"]),
-            "state": State(values["state"]),
             "command": tuple(json.loads(values["command"])),
             "main": _process(values["main"]),
             "shim": _process(values["shim"]),
-            "exit": Exit.from_document(_document(values["exit"])),
-            "intent": Intent.from_document(_document(values["intent"])),
-            "ending": Ending.from_document(_document(values["ending"])),
             "limits": Limits.from_document(json.loads(values["limits"])),
             "facts": Facts.from_document(json.loads(values["facts"])),
         }
     )
-    return Session(**values)
+    return Session(**values, state=_state(row))
+
+
+def _state(row: sqlite3.Row) -> State:
+    word = row["state"]
+    if word == Starting.word:
+        return Starting()
+    if word == Running.word:
+        return Running()
+    intent = Intent.from_document(json.loads(row["intent"])) if row["intent"] else None
+    if word == HasEnded.word:
+        return HasEnded(Ending.from_document(json.loads(row["ending"])), intent)
+    assert intent is not None, f"{row['id']} is being ended and nobody wanted that"
+    return BeingEnded(intent)
 
 
 def _pair(process: Process | None) -> str | None:
@@ -191,7 +202,3 @@ def _pair(process: Process | None) -> str | None:
 
 def _process(text: str | None) -> Process | None:
     return Process(*json.loads(text)) if text else None
-
-
-def _document(text: str | None) -> dict[str, Any] | None:
-    return json.loads(text) if text else None

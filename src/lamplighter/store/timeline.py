@@ -98,11 +98,6 @@ def _read(text: str | None) -> dict[str, Any] | None:
     return json.loads(text) if text else None
 
 
-def last_event(db: sqlite3.Connection) -> int:
-    """The number of the last event: who remembers it knows whether anything has changed since."""
-    return int(db.execute("SELECT coalesce(max(n), 0) FROM events").fetchone()[0])
-
-
 def first_start(db: sqlite3.Connection) -> float | None:
     """When the first session of all started; ids are in the order of their making."""
     row = db.execute("SELECT coalesce(started_at, created_at) FROM sessions ORDER BY id LIMIT 1").fetchone()

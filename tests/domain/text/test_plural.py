@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 import pytest
 
-from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
+from lamplighter.domain.ending import Certificate
 from lamplighter.domain.permission import Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
 from lamplighter.domain.text.plural import counted
 from lamplighter.errors import ForbiddenError
 from lamplighter.frontends.cli.text import took
@@ -20,7 +18,7 @@ from tests.support.places import ROOT
 SOURCE = ROOT / "src/lamplighter"
 SESSION = Session(
     id="0aaaaaaa", name="byhand", kind=Kind.TASK, driver=Driver.TERMINAL, agent="generic", owner="operator", parent=None,
-    project=None, command=("cat",), cwd="/", state=State.ENDING, boot="b", created_at=10.0, started_at=12.0, key="k",
+    project=None, command=("cat",), cwd="/", boot="b", created_at=10.0, started_at=12.0, key="k",
 )  # fmt: skip
 
 
@@ -67,13 +65,6 @@ def test_a_certificate_of_a_holder_of_before_counts_forward() -> None:
     )
     assert str(found.document()["seconds"]) == "0.0"
     assert found.processes == [{"pid": 1, "seconds": 0.0}]
-
-
-def test_nothing_ends_before_it_has_started() -> None:
-    ending = Ending(11.0, "operator", "", How.KILLED, None, Certificate(Guarantee.TREE, 0.0))
-    ended = SESSION.ended(ending)
-    assert (ended.ended_at, ended.ending and ended.ending.at) == (12.0, 12.0)
-    assert SESSION.ended(replace(ending, at=13.0)).ended_at == 13.0
 
 
 def test_a_refusal_names_what_it_is_about() -> None:

@@ -184,7 +184,8 @@ def test_prune_shows_and_does(lit: Engine) -> None:
     for session in (old, new):
         lit.call("wait_session", session=session, timeout="120s")
     with closing(sqlite3.connect(lit.home.database)) as db, db:
-        db.execute("UPDATE sessions SET ended_at = ended_at - 31 * 86400 WHERE id = ?", (old,))
+        earlier = "ended_at = ended_at - 31 * 86400, ending = json_set(ending, '$.at', ended_at - 31 * 86400)"
+        db.execute(f"UPDATE sessions SET {earlier} WHERE id = ?", (old,))
     db.close()
     shown = lit.call("prune_logs")
     assert [row["id"] for row in shown["sessions"]] == [old]

@@ -13,18 +13,15 @@ from typing import Any
 from lamplighter.lazy_dataclass import dataclass
 
 START, STOP, COMPACT, END = "start", "stop", "compact", "end"
-EVENTS = (START, STOP, COMPACT, END)
 
 STARTUP, RESUME, CLEAR, COMPACTED = "startup", "resume", "clear", "compact"
 """Why a conversation starts. What is none of these is as good as a start from nothing."""
 _LONGEST = 4096
-_MESSAGE = 20_000
 
 
 @dataclass(frozen=True)
 class HookEvent:
-    """What one hook said. `source`: why it starts; `reason`: why it ends; `trigger`: who wanted the compaction; `message`: the
-    last thing that was said to the user."""
+    """What one hook said. `source`: why it starts; `reason`: why it ends; `trigger`: who wanted the compaction."""
 
     conversation: str | None = None
     transcript: str | None = None
@@ -32,7 +29,6 @@ class HookEvent:
     source: str = STARTUP
     reason: str = ""
     trigger: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,6 @@ def usual(document: dict[str, Any]) -> HookEvent:
         source=word(document, "source") or STARTUP,
         reason=word(document, "reason") or "",
         trigger=word(document, "trigger") or "",
-        message=word(document, "last_assistant_message", _MESSAGE) or "",
     )
 
 
@@ -67,9 +62,9 @@ def usual_answer(text: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
 
 
-def word(document: dict[str, Any], name: str, longest: int = _LONGEST) -> str | None:
+def word(document: dict[str, Any], name: str) -> str | None:
     """A text of the document, within bounds; None when it is no text, or none that can be kept."""
     found = document.get(name)
     if not isinstance(found, str) or not found or "\0" in found:
         return None
-    return found.encode("utf-8", "replace").decode()[:longest]
+    return found.encode("utf-8", "replace").decode()[:_LONGEST]

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from lamplighter.compat.kiro import program, store
 from lamplighter.compat.kiro.model import KiroSession, Turn, TurnKind, TurnState
-from lamplighter.domain.ending import StopSteps
+from lamplighter.domain.ending import Ending, StopSteps
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import OURS, Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.engine.backends.acp.transcript import spoken
 from lamplighter.engine.output.headless_text import PrintedText, transcribe
 from lamplighter.engine.service.patrol import PATROL
@@ -129,14 +130,14 @@ class Kiro(Part):
         if run is None:
             return turn
         said, failure = await asyncio.to_thread(_said, self.registry.folder(run.id), run)
-        if run.alive:
+        if not isinstance(run.state, HasEnded):
             state = TurnState.STREAMING if said.chunks else TurnState.RUNNING
             return replace(turn, state=state, chunks=said.chunks, times=said.times, errors=said.errors)
         # Read once more: the wish to stop it is written before the act, so it is there by now if it was the cause.
         turn = await self.store.get(lambda db: store.turn(db, turn.id, turn.owner)) or turn
         if turn.done:
             return turn
-        done = _outcome(turn, run, said, failure)
+        done = _outcome(turn, run, run.state.ending, said, failure)
         if await self.finish(done):
             return done
         return await self.store.get(lambda db: store.turn(db, turn.id, turn.owner)) or done
@@ -204,27 +205,26 @@ def _said(folder: str, run: Session) -> tuple[PrintedText, str | None]:
     return PrintedText(found.chunks, errors, found.times), found.failure if found.stopped else None
 
 
-def _outcome(turn: Turn, run: Session, said: PrintedText, failure: str | None) -> Turn:
-    ending = run.ending
-    code = run.exit.code if run.exit else None
-    at = ending.at if ending else run.ended_at
+def _outcome(turn: Turn, run: Session, ending: Ending, said: PrintedText, failure: str | None) -> Turn:
+    code = ending.exit.code if ending.exit else None
     spoken_at = {"chunks": said.chunks, "times": said.times, "errors": said.errors}
-    done = replace(turn, ended_at=at or turn.created_at, exit_code=code, **spoken_at)
+    done = replace(turn, ended_at=ending.at, exit_code=code, **spoken_at)
     if turn.stopped:
         return replace(done, state=TurnState.CANCELLED, failure=_ENDED if turn.stopped == "ended" else "cancelled")
     if failure is not None:
         state = TurnState.FAILED if failure else TurnState.COMPLETED
         return replace(done, state=state, failure=failure, exit_code=code if failure else 0)
-    if run.transcript_form != OURS and code == 0 and (ending is None or ending.by == "itself"):
+    if run.transcript_form != OURS and code == 0 and ending.by == "itself":
         return replace(done, state=TurnState.COMPLETED)
-    if ending is not None and ending.by == PATROL.name:
+    if ending.by == PATROL.name:
         return replace(done, state=TurnState.FAILED, failure=f"{LIMIT_PASSED}: {ending.reason}")
-    return replace(done, state=TurnState.FAILED, failure=_why(run))
+    return replace(done, state=TurnState.FAILED, failure=_why(ending))
 
 
-def _why(run: Session) -> str:
-    if run.ending is not None and run.ending.by != "itself":
-        return f"it was ended by {run.ending.by}: {run.ending.reason or run.ending.how.value}"
-    if run.exit is None or (run.exit.code is None and run.exit.signal is None):
+def _why(ending: Ending) -> str:
+    exit = ending.exit
+    if ending.by != "itself":
+        return f"it was ended by {ending.by}: {ending.reason or ending.how.value}"
+    if exit is None or (exit.code is None and exit.signal is None):
         return "it ended where nobody saw how"
-    return f"it died by {run.exit.signal}" if run.exit.signal else f"it ended with status {run.exit.code}"
+    return f"it died by {exit.signal}" if exit.signal else f"it ended with status {exit.code}"

@@ -14,6 +14,7 @@ from lamplighter.domain.ending import How
 from lamplighter.domain.permission import Act
 from lamplighter.domain.selection import Selection, SelectionSubject, parse_selection
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import BeingEnded, HasEnded, intent_of
 from lamplighter.domain.text.echo import Echo
 from lamplighter.errors import Code, ConflictError, LampError
 from lamplighter.operations.call import Call
@@ -97,7 +98,8 @@ async def list_openclaw_sessions(call: Call, request: ListKeyed) -> KeyedSession
 
 def _was_removed(session: Session) -> bool:
     """Somebody ended it, so it is gone; or nothing of it was to be kept."""
-    return session.discarded or (session.intent is not None and session.intent.by not in ("patrol", "lamplighter"))
+    intent = intent_of(session.state)
+    return session.discarded or (intent is not None and intent.by not in ("patrol", "lamplighter"))
 
 
 def _quiet(session: Session, views: Mapping[str, SessionView], now: float) -> float:
@@ -149,7 +151,7 @@ def _listed(
     now: float,
 ) -> ListedSession:
     quiet, view = _quiet(session, views, now), views.get(session.id) if session.alive else None
-    exit = session.ending.exit if session.ending else None
+    exit = session.state.ending.exit if isinstance(session.state, HasEnded) else None
     return ListedSession(
         **_keyed(call, session, key).model_dump(),
         kind=kind_of(session),
@@ -182,13 +184,14 @@ def _keyed(call: Call, session: Session, key: str) -> KeyedSession:
 
 def status_of(session: Session) -> str:
     """running or ending; of one that has ended how: done, failed, killed, timeout, lost."""
-    if session.ending is None:
-        return "ending" if session.intent else "running"
-    if session.ending.how is How.LOST:
+    if not isinstance(session.state, HasEnded):
+        return "ending" if isinstance(session.state, BeingEnded) else "running"
+    ending, intent = session.state.ending, session.state.intent
+    if ending.how is How.LOST:
         return "lost"
-    if session.intent is not None:
-        return "timeout" if session.intent.by == "patrol" else "killed"
-    exit = session.ending.exit
+    if intent is not None:
+        return "timeout" if intent.by == "patrol" else "killed"
+    exit = ending.exit
     return "done" if exit is not None and exit.code == 0 else "failed"
 
 

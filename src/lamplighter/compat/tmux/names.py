@@ -13,7 +13,7 @@ from lamplighter.compat.tmux.windows import ANSWER_SECONDS, is_gone
 from lamplighter.domain.facts import Facts, TmuxPlace
 from lamplighter.domain.permission import OPERATOR
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running, Starting
 from lamplighter.engine.backends.tmux.multiplexers import HandMade
 from lamplighter.engine.backends.tmux.server import Pane, TmuxError, TmuxServer, TmuxSilentError, is_socket
 from lamplighter.errors import Code, ConflictError, MissingError, UnavailableError
@@ -101,7 +101,7 @@ class TmuxNames:
         for live in self.registry.live_sessions.values():
             place = live.session.place
             if (
-                live.session.state is State.STARTING
+                isinstance(live.session.state, Starting)
                 and place.get("name") == name
                 and os.path.realpath(place.get("socket", "")) == socket
             ):
@@ -127,7 +127,7 @@ class TmuxNames:
             cwd=pane.cwd,
             created_at=float(pane.created),
             boot=self.registry.boot,
-            state=State.RUNNING,
+            state=Running(),
             main=Process(pane.pid, proc.start_of(pane.pid) or 0),
             facts=Facts(tmux=tmux),
         )

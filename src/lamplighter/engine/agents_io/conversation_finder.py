@@ -13,6 +13,7 @@ from lamplighter.agents.formats.transcript import Format, format_of
 from lamplighter.agents.formats.transcript_locator import Candidate, LocatedTranscript, Where, chosen
 from lamplighter.agents.formats.transcript_pages import announced
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import intent_of
 from lamplighter.engine.agents_io import transcripts
 from lamplighter.engine.agents_io.conversations import Conversations
 from lamplighter.engine.backends import Backends
@@ -131,7 +132,8 @@ class ConversationFinder:
         reading = self.registry.reading(session.id)
         if reading is None or not self.backends.of(session).sees_typing:
             return None
-        if session.intent is None or reading.last_input < session.intent.at:
+        intent = intent_of(session.state)
+        if intent is None or reading.last_input < intent.at:
             self._inputs = {name: at for name, at in self._inputs.items() if name in self.registry.live_sessions}
             self._inputs[session.id] = reading.last_input
         # What was typed since is what asks it to leave.

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, cast
 
 from lamplighter.agents.formats.transcript_pages import TOOL, TranscriptMessage
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.domain.text.output_tail import plain
 from lamplighter.domain.text.plural import counted
 from lamplighter.engine.backends import Backends
@@ -180,9 +181,9 @@ def _told(session: Session) -> list[HistoryMessage]:
 
 
 def _ending(session: Session) -> HistoryMessage | None:
-    ending = session.ending
-    if ending is None:
+    if not isinstance(session.state, HasEnded):
         return None
+    ending = session.state.ending
     exit = f"; {ending.exit.words}" if ending.exit else ""
     why = f": {ending.reason}" if ending.reason else ""
     return HistoryMessage("system", f"[it has ended: {ending.how.value} by {ending.by}{why}{exit}]", ending.at, 0)

@@ -133,7 +133,7 @@ class SessionIO:
         except BaseException:
             os.close(descriptor)
             raise
-        told = {"id": session.id, "name": session.name, "state": live.session.state.value, "offset": offset}
+        told = {"id": session.id, "name": session.name, "state": live.session.state.word, "offset": offset}
         size = {"rows": answer["rows"], "cols": answer["cols"]}
         return {**told, **size, "screen": base64.b64encode(screen).decode()}, descriptor
 

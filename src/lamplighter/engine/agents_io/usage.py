@@ -14,6 +14,7 @@ from lamplighter.agents.formats import transcript_pages
 from lamplighter.agents.formats.transcript import format_of
 from lamplighter.agents.formats.transcript_pages import Tally
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.engine.agents_io.transcript_reader import Chapter, TranscriptReader
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.errors import DeadlineError
@@ -37,8 +38,8 @@ class Usage:
 
     def known(self, session: Session) -> dict[str, int] | None:
         """What was counted last; of an ended session, what its last account says."""
-        if session.ending is not None:
-            return session.ending.summary.get("tokens")
+        if isinstance(session.state, HasEnded):
+            return session.state.ending.summary.get("tokens")
         account = self._accounts.get(session.id)
         return (account.total or None) if account else None
 

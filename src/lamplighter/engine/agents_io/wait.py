@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from lamplighter.domain.condition import ENDED, IDLE, REPLY, TEXT, WAITING, has_failed
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.domain.verdict import Verdict
 from lamplighter.engine.agents_io.replies import Replies
 from lamplighter.engine.backends import Backends
@@ -70,14 +71,15 @@ class SessionWait:
     async def _told(self, session: Session, met: str, came: tuple[int, Reply | None]) -> dict[str, Any]:
         cursor, reply = came
         now = await self.registry.now(session)
+        exit = now.state.ending.exit if isinstance(now.state, HasEnded) else None
         return {
             **(reply._asdict() if reply else {}),
             "id": now.id,
             "name": now.name,
-            "state": now.state.value,
+            "state": now.state.word,
             "met": met,
             "cursor": cursor,
-            "exit": now.exit.document() if now.exit else None,
+            "exit": exit.document() if exit else None,
             "failed": _failed(now, met, reply),
             "asks": await self._question(now) if met in (IDLE, WAITING) else None,
         }
@@ -155,7 +157,8 @@ def _came(wait: asyncio.Future[Any]) -> bool:
 
 def _failed(session: Session, met: str, reply: Reply | None) -> bool:
     if met == ENDED:
-        return has_failed(session.exit, session.ending.how if session.ending else None)
+        ending = session.state.ending if isinstance(session.state, HasEnded) else None
+        return ending is not None and has_failed(ending.exit, ending.how)
     return reply is not None and reply.turn != "done"
 
 
@@ -197,7 +200,7 @@ def _too_late(
         f"{named}{more}{many}: not {until[:60]} within {format_duration(seconds)}",
         Hint("they go on; wait longer, or look at them with ", Use("read")) if of > 1 else _GOES_ON,
         until=until[:200],
-        late=[{"id": session.id, "name": session.name, "state": session.state.value} for session in late],
+        late=[{"id": session.id, "name": session.name, "state": session.state.word} for session in late],
         came=came,
     )
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import BeingEnded
 from lamplighter.domain.text.echo import Echo
 from lamplighter.engine.backends.base import Backend, BackendContext, Shown, ended_first, has_ended
 from lamplighter.engine.core.holder_client import BrokenError, HolderClient, RefusedError
@@ -220,9 +221,9 @@ class HeldBackend(Backend):
 
     async def _tell_to_stop(self, live: LiveSession) -> bool:
         """False when it could not be told. A shim that is older than `hangup` begins with TERM."""
-        intent = live.session.intent
-        if live.line is None or intent is None:
+        if live.line is None or not isinstance(live.session.state, BeingEnded):
             return False
+        intent = live.session.state.intent
         first: dict[str, Any] = {"hangup": intent.hangup} if intent.hangup else {}
         try:
             await live.line.ask("stop", grace=intent.grace, **first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamplighter.domain.ending import Certificate, Ending, Guarantee, How
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import BeingEnded
 from lamplighter.engine.backends.base import Reply
 from lamplighter.engine.backends.unreachable import UnreachableBackend
 from lamplighter.engine.core.registry import LiveSession
@@ -20,8 +21,8 @@ class LogicalBackend(UnreachableBackend):
 
     async def stop(self, live: LiveSession) -> Ending:
         """There is nobody to ask and nothing to signal: the intent is the end."""
-        intent = live.session.intent
-        assert intent is not None
+        assert isinstance(live.session.state, BeingEnded)
+        intent = live.session.state.intent
         how = How.LOST if intent.how is How.LOST else How.ASKED
         nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
         return Ending(self.registry.clock.now(), intent.by, intent.reason, how, None, nothing)

@@ -10,12 +10,11 @@ import logging
 import mmap
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeVar
 
 from lamplighter.clock import Clock
 from lamplighter.domain.ending import Certificate
-from lamplighter.domain.event import Event
 from lamplighter.domain.lease import Moment
 from lamplighter.domain.memory.record import Ids
 from lamplighter.domain.name import make_id
@@ -31,6 +30,7 @@ from lamplighter.lazy_dataclass import dataclass
 from lamplighter.settings import Settings
 from lamplighter.store import events, handoffs, sessions
 from lamplighter.store.database import Database
+from lamplighter.store.events import Event
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -75,8 +75,6 @@ class LiveSession:
     seen: MeterReading | None = None  # in place of a meter
     without_repair: bool = False  # its shim does not know how to make its files again
     unreachable: bool = False  # its shim lives, and nobody can speak to it
-    turn_over: float | None = None  # when its agent last said through a hook that its turn was over
-    last_words: str = ""  # and what it had answered
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     output: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -207,12 +205,8 @@ class SessionRegistry:
 
     async def note_asking(self, live: LiveSession) -> bool:
         """Write down that the session is about to be asked to leave; False when it was before, by a daemon that died since."""
-        intent = live.session.intent
-        if intent is None or intent.asked_at is not None:
-            return False
-        asked = replace(intent, asked_at=self.clock.now(), asked_on=self.clock.monotonic())
-        await self.change(live.session.id, DAEMON, "asked", lambda session: replace(session, intent=asked))
-        return True
+        at, on = self.clock.now(), self.clock.monotonic()
+        return await self.change(live.session.id, DAEMON, "asked", lambda session: session.asked(at, on)) is not None
 
     async def write(self, change: Callable[[sqlite3.Connection], T], *, must: bool = False) -> T:
         """A transaction that leaves an event, and whoever follows events hears of it."""

@@ -13,7 +13,7 @@ from typing import Any
 from lamplighter.domain.facts import Facts
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running, Starting
 from lamplighter.holder.files import read_json, write_file
 
 CARD = "session.json"
@@ -86,5 +86,5 @@ def _session(document: dict[str, Any]) -> Session:
         limits=Limits.from_document(document["limits"]),
         main=Process(**main) if main else None,
         shim=Process(**shim) if shim else None,
-        state=State.RUNNING if main else State.STARTING,
+        state=Running() if main else Starting(),
     )

@@ -10,11 +10,11 @@ import asyncio
 import time
 
 from lamplighter.agents.formats.screen_patterns import ScreenPatterns
-from lamplighter.domain.keys import encode_keys
+from lamplighter.domain.keys import bracketed, encode_keys
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Session
 from lamplighter.domain.sign import ScreenReading, Sign
-from lamplighter.domain.text.paste import bracketed
+from lamplighter.domain.states import BeingEnded, asking
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import RefusedError
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
@@ -57,13 +57,12 @@ class AgentExit:
 
     def _time_left(self, live: LiveSession) -> bool:
         """For a daemon that goes on where another has begun: the time for asking counts from the first."""
-        intent = live.session.intent
-        return intent is not None and intent.ask_left(self.registry.clock.monotonic()) > 0
+        state = live.session.state
+        return isinstance(state, BeingEnded) and state.intent.ask_left(self.registry.clock.monotonic()) > 0
 
     def _may(self, live: LiveSession) -> bool:
         """It is there, and nobody has lost patience since."""
-        intent = live.session.intent
-        return not live.ended.is_set() and live.phase == "running" and intent is not None and intent.ask > 0
+        return not live.ended.is_set() and live.phase == "running" and asking(live.session.state) > 0
 
     async def _step(self, live: LiveSession, signs: ScreenPatterns, told: ScreenReading) -> bool:
         """One step towards the door; whether it was the last, its own command to leave."""
@@ -87,8 +86,7 @@ class AgentExit:
         """What the screen says after a step, once that is something else, or that it works on: then the key was lost, or its tool
         takes a while. None when it has left, or nothing came of it: nothing was printed for as long as one may be asked. Once
         it was told to leave, its input line is no news: the command stands there until it is taken."""
-        intent = live.session.intent
-        ask, begun = intent.ask if intent else 0.0, time.monotonic()
+        ask, begun = asking(live.session.state), time.monotonic()
         printed, since, told = -1, begun, before
         while self._may(live) and time.monotonic() < min(since + ask, begun + _PATIENCE * ask):
             await until(live.changed, _LOOK_SECONDS)
@@ -110,7 +108,6 @@ class AgentExit:
         return shown.told if shown else None
 
     async def _type(self, live: LiveSession, data: bytes) -> None:
-        intent = live.session.intent
-        if live.line is not None and intent is not None:
+        if live.line is not None:
             typing = self.backends.of(live.session).type(live.session, data, DAEMON.name, "")
-            await asyncio.wait_for(typing, max(intent.ask, 1.0))
+            await asyncio.wait_for(typing, max(asking(live.session.state), 1.0))

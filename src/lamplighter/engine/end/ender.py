@@ -18,7 +18,7 @@ from typing import Any
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How, Intent, StopSteps, how_it_ended
 from lamplighter.domain.permission import DAEMON, Caller, Rank
 from lamplighter.domain.session import Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import HasEnded, Running, Starting, asking, intent_of
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import RefusedError
 from lamplighter.engine.core.persistence import persist
@@ -75,7 +75,7 @@ class Ender:
         live = self.registry.live_sessions.get(session.id)
         own = caller.session == session.id and caller.rank is Rank.SESSION
         intended = False
-        if live is not None and live.session.state in (State.STARTING, State.RUNNING):
+        if live is not None and isinstance(live.session.state, Starting | Running):
             intended = await self._intend(live, caller, reason, steps, key, handoff)
             if own and turn is not None and intended:
                 self._turns[session.id] = turn
@@ -120,14 +120,7 @@ class Ender:
 
     async def _hurry(self, live: LiveSession, caller: Caller, grace: float) -> None:
         """A kill of what is being ended already: no more asking, and the shorter grace counts."""
-
-        def become(session: Session) -> Session | None:
-            intent = session.intent
-            if intent is None or not (intent.ask or grace < intent.grace):
-                return None
-            return replace(session, intent=replace(intent, ask=0.0, grace=min(grace, intent.grace), how=How.KILLED))
-
-        await self.registry.change(live.session.id, caller, "kill", become, grace=grace)
+        await self.registry.change(live.session.id, caller, "kill", lambda session: session.hurried(grace), grace=grace)
         if live.line is not None:
             await self._stop_shared(live)
             await self.backends.of(live.session).hurry(live)
@@ -164,7 +157,7 @@ class Ender:
 
     async def _ask(self, live: LiveSession) -> None:
         """In the session's own way, once, also across a crash; then give it time."""
-        intent = live.session.intent
+        intent = intent_of(live.session.state)
         if intent is None or not intent.ask or live.line is None or live.phase != "running":
             return
         if await self.agent_exit.lead(live):
@@ -173,12 +166,12 @@ class Ender:
         deadline = time.monotonic() + intent.ask_left(self.registry.clock.monotonic())
         if begun:
             try:
-                asking = self.backends.of(live.session).ask_to_end(live)
-                if not await asyncio.wait_for(asking, intent.ask):
+                question = self.backends.of(live.session).ask_to_end(live)
+                if not await asyncio.wait_for(question, intent.ask):
                     return
             except (LampError, RefusedError, TimeoutError):
                 return
-        while not live.ended.is_set() and live.phase == "running" and live.session.intent and live.session.intent.ask:
+        while not live.ended.is_set() and live.phase == "running" and asking(live.session.state):
             left = deadline - time.monotonic()
             if left <= 0 or not await until(live.changed, left):
                 return
@@ -199,7 +192,7 @@ class Ender:
         if live is None or live.ended.is_set():
             return
         certificate = Certificate.from_document(document["certificate"])
-        intent = live.session.intent
+        intent = intent_of(live.session.state)
         exit = Exit.from_document(document["exit"])
         left = exit is not None and exit.code is not None and _went_unsignalled(live.session, certificate)
         how = how_it_ended(intent, document.get("ladder") or [], left=left)
@@ -267,7 +260,7 @@ class Ender:
         live = self.registry.live_sessions.get(session.id)
         if live is None or live.ended.is_set():
             return
-        intent = live.session.intent
+        intent = intent_of(live.session.state)
         if session.boot == proc.boot_id():
             roots = {(process.pid, process.start) for process in (session.main,) if process is not None}
             certificate = await self._kill_known(live, roots | more)
@@ -283,7 +276,7 @@ class Ender:
                 intent.by if intent else DAEMON.name,
                 why,
                 How.LOST,
-                live.session.exit,
+                None,
                 certificate,
             ),
         )
@@ -336,18 +329,16 @@ class Ender:
     # -- telling
 
     async def _result(self, session: Session, live: LiveSession | None = None) -> dict[str, Any]:
-        if session.ending is not None:
-            ending = session.ending
+        if isinstance(session.state, HasEnded):
+            ending = session.state.ending
             told = _told(session, ending.how.value, ending.reason, ending.exit, ending.certificate.document())
             return {**told, "summary": ending.summary}
         certificate = (live.certificate if live else None) or Certificate(Guarantee.BEST_EFFORT, 0.0).document()
-        intent = session.intent
-        return _told(
-            session, intent.how.value if intent else "", intent.reason if intent else "", session.exit, certificate
-        )
+        intent = intent_of(session.state)
+        return _told(session, intent.how.value if intent else "", intent.reason if intent else "", None, certificate)
 
     async def _provisional(self, live: LiveSession) -> dict[str, Any]:
-        intent = live.session.intent
+        intent = intent_of(live.session.state)
         assert intent is not None
         nothing_yet = Certificate(Guarantee(live.guarantee), 0.0).document()
         told = _told(live.session, intent.how.value, intent.reason, None, nothing_yet)
@@ -370,7 +361,7 @@ def _told(session: Session, how: str, reason: str, exit: Exit | None, certificat
     return {
         "id": session.id,
         "name": session.name,
-        "state": session.state.value,
+        "state": session.state.word,
         "how": how,
         "reason": reason,
         "exit": exit.document() if exit else None,

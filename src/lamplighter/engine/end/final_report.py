@@ -21,6 +21,7 @@ from lamplighter.domain.memory.handoff import Handoff
 from lamplighter.domain.memory.record import NO_EVIDENCE, Source
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import intent_of
 from lamplighter.domain.text.redaction import redact_document
 from lamplighter.engine.agents_io import transcripts
 from lamplighter.engine.agents_io.conversation_finder import ConversationFinder
@@ -137,7 +138,7 @@ class FinalReport:
 
     async def provisional(self, session: Session) -> dict[str, Any]:
         """So far, for one that ends itself and will not be there to hear the rest."""
-        intent = session.intent
+        intent = intent_of(session.state)
         assert intent is not None
         nothing = Certificate(Guarantee.BEST_EFFORT, 0.0)
         ending = Ending(self.registry.clock.now(), intent.by, intent.reason, How.ASKED, None, nothing)

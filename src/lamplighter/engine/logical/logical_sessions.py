@@ -20,7 +20,7 @@ from lamplighter.domain.lease import Lease
 from lamplighter.domain.name import name_from
 from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Driver, Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running
 from lamplighter.engine.core.enrol import Claim, enrol, free_name, new_id
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
 from lamplighter.engine.end.ender import Ender
@@ -127,7 +127,7 @@ class LogicalSessions:
 
         def become(before: Session) -> Session | None:
             lease = before.lease
-            if lease is None or before.state is not State.RUNNING:
+            if lease is None or not isinstance(before.state, Running):
                 return None
             renewed = replace(lease, spoke=self.registry.moment())
             return replace(before, facts=replace(before.facts, lease=renewed))
@@ -139,7 +139,7 @@ class LogicalSessions:
 
         def become(before: Session) -> Session | None:
             lease = before.lease
-            if lease is None or before.state is not State.RUNNING:
+            if lease is None or not isinstance(before.state, Running):
                 return None
             renewed = replace(lease, spoke=self.registry.moment())
             return replace(before, owner=by.name, facts=replace(before.facts, teller=None, lease=renewed))
@@ -170,7 +170,7 @@ class LogicalSessions:
 
     def _is_over(self, session: Session) -> bool:
         lease = session.lease
-        if lease is None or session.state is not State.RUNNING or session.protected:
+        if lease is None or not isinstance(session.state, Running) or session.protected:
             return False
         return lease.is_over(self.registry.moment())
 

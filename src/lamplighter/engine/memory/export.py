@@ -86,7 +86,7 @@ class RecordExport:
                     _put(db, thing, number, called, counts)
                 told = {name: value for name, value in vars(counts).items() if value}
                 events.append(db, now, None, caller.name, "imported", **told)
-                calls.keep(db, KeptCall(f"{key}/import", "", caller.name, "", "done", json.dumps(vars(counts))), now)
+                calls.keep(db, KeptCall(f"{key}/import", "", caller.name, "", json.dumps(vars(counts))), now)
                 return counts
 
             done = await self.registry.store.write_long(write)

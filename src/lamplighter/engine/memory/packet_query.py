@@ -14,6 +14,7 @@ from lamplighter.domain.memory.packet_parts import Before, Gone, PacketParts, Se
 from lamplighter.domain.memory.record import Record, RecordType, Source
 from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded
 from lamplighter.engine.repo.evidence import stale_all
 from lamplighter.engine.repo.repository import head
 from lamplighter.lazy_dataclass import dataclass
@@ -178,7 +179,9 @@ def _more(
 def _since(db: sqlite3.Connection, asked: Question, session: Session | None, before: Before | None) -> Since:
     if session is None or before is None:
         return Since()
-    git: dict[str, Any] = (session.ending.summary.get("git") if session.ending else None) or {}
+    git: dict[str, Any] = (
+        session.state.ending.summary.get("git") if isinstance(session.state, HasEnded) else None
+    ) or {}
     then = str(git.get("head") or "") or None
     if asked.project is None:
         return Since(then)

@@ -343,4 +343,4 @@ def _remembered(db: sqlite3.Connection, key: str, caller: Caller) -> dict[str, A
 
 def _remember(db: sqlite3.Connection, key: str, caller: Caller, now: float, what: dict[str, Any]) -> None:
     """In the transaction that made them: ids alone."""
-    calls.keep(db, KeptCall(f"{key}/records", "", caller.name, "", "done", json.dumps(what)), now)
+    calls.keep(db, KeptCall(f"{key}/records", "", caller.name, "", json.dumps(what)), now)

@@ -18,7 +18,7 @@ from lamplighter.domain.facts import AgentLeft
 from lamplighter.domain.memory.packet import BUDGET
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running
 from lamplighter.domain.text.quoting import shortened
 from lamplighter.engine.agents_io.captures import Captures
 from lamplighter.engine.agents_io.conversations import Conversations
@@ -93,10 +93,9 @@ class AgentHooks:
             return text
 
     def turn_over(self, hook: Hook) -> None:
-        """The agent has answered and waits for its user. Kept in memory alone: it comes with every turn."""
+        """The agent has answered and waits for its user: who waits for that looks at once."""
         live = self._own(hook)
         if live is not None and self._is_current(live.session, hook.told):
-            live.turn_over, live.last_words = self.registry.clock.now(), hook.told.message
             live.notify()
 
     async def compact(self, hook: Hook, key: str) -> None:
@@ -155,7 +154,7 @@ class AgentHooks:
     def _own(self, hook: Hook) -> LiveSession | None:
         """The living session, unless the hook is of another agent that runs in it."""
         live = self.registry.live_sessions.get(hook.session)
-        if live is None or live.session.state is not State.RUNNING or _is_nested(live.session, hook.caller.pid):
+        if live is None or not isinstance(live.session.state, Running) or _is_nested(live.session, hook.caller.pid):
             return None
         return live
 

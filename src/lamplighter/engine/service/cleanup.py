@@ -35,6 +35,7 @@ from lamplighter.domain.plan import (
 )
 from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import intent_of
 from lamplighter.domain.timestamp import timestamp
 from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
@@ -319,7 +320,7 @@ class Cleanup:
             if isinstance(row.found, Leak):
                 return await self._end_leak(run, row, row.found)
             session = await self._session(row.session)
-            if not run.plan.is_behind(session.intent):
+            if not run.plan.is_behind(intent_of(session.state)):
                 why = await self._objection(run, row, session, above)
                 if why:
                     return Outcome.SKIPPED.told(why)
@@ -385,9 +386,9 @@ class Cleanup:
         told = await self.ender.end(
             session, orders.caller, plan.reason(row), StopSteps(ask=True, grace=orders.grace), key=plan.key
         )
-        now = await self.registry.now(session)
-        if not plan.is_behind(now.intent):
-            why = f"it was ended by {now.intent.by} meanwhile" if now.intent else "it ended by itself meanwhile"
+        intent = intent_of((await self.registry.now(session)).state)
+        if not plan.is_behind(intent):
+            why = f"it was ended by {intent.by} meanwhile" if intent else "it ended by itself meanwhile"
             return Outcome.SKIPPED.told(why)
         certificate = told["certificate"]
         if told["state"] == "ended":

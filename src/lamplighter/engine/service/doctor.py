@@ -14,7 +14,7 @@ from lamplighter import __version__
 from lamplighter.domain.ending import StopSteps
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded
 from lamplighter.domain.timestamp import timestamp
 from lamplighter.engine.core.keeper_client import KeeperClient
 from lamplighter.engine.core.registry import SessionRegistry
@@ -71,7 +71,7 @@ class Doctor:
             "home": self.registry.settings.home.state,
             "keeper": self.keeper.pid,
             "alive": len(states),
-            "ending": states.count(State.ENDING),
+            "ending": sum(isinstance(state, BeingEnded) for state in states),
             "ended": await self.registry.store.read(sessions.count_ended),
             "guarantee": self.guarantee,
             "http": self.http_url,

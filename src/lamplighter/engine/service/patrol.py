@@ -16,7 +16,7 @@ from lamplighter.domain.ending import StopSteps
 from lamplighter.domain.limits import breach_words
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.session import Kind, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running
 from lamplighter.domain.verdict import Verdict
 from lamplighter.engine.agents_io.usage import Usage
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
@@ -105,7 +105,9 @@ class Patrol:
 
     async def _go_round(self) -> None:
         await self.logical_sessions.expire()
-        living = [live.session for live in self.registry.live_sessions.values() if live.session.state is State.RUNNING]
+        living = [
+            live.session for live in self.registry.live_sessions.values() if isinstance(live.session.state, Running)
+        ]
         found = await self.assessor.assess(living, 0.0)
         await self.assessor.listen(living)
         for one in found:
@@ -130,7 +132,7 @@ class Patrol:
     async def _check(self, found: Assessment) -> None:
         track = self.assessor.tracks.tracks.get(found.session.id)
         live = self.registry.live_sessions.get(found.session.id)
-        if track is None or live is None or live.session.state is not State.RUNNING:
+        if track is None or live is None or not isinstance(live.session.state, Running):
             return
         # Protected or attached to since the look: that counts.
         found = replace(found, session=live.session, attached=self.registry.attached(found.session.id))
@@ -195,4 +197,4 @@ class Patrol:
 
 def is_in_foreground(live: LiveSession) -> bool:
     """Its client waits for it: what it ran into is told there, and needs no warning before."""
-    return live.session.bound and live.session.state is State.RUNNING and live.phase == "running"
+    return live.session.bound and isinstance(live.session.state, Running) and live.phase == "running"

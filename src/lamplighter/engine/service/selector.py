@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lamplighter.domain.host import host_name
+from lamplighter.domain.name import host_name
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.selection import Selection, SelectionSubject, suggestion
 from lamplighter.domain.session import Session

@@ -15,7 +15,7 @@ from typing import Any
 
 from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Starting, intent_of
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import BrokenError, HolderClient, RefusedError
 from lamplighter.engine.core.keeper_client import KeeperClient
@@ -77,7 +77,7 @@ class Launcher:
 
     async def resume(self, session: Session) -> Session:
         """Go on with a start whose intent is written. Safe to repeat: a session is born at most once."""
-        if session.state is not State.STARTING:
+        if not isinstance(session.state, Starting):
             return session
         if await self._was_born(session):
             # Its orders are gone as soon as it runs, and a pane of tmux has handed everything over: neither comes again.
@@ -147,7 +147,7 @@ class Launcher:
         """It was born already, before a crash of ours: the watch has found it, or finds its end. A birth that fails only now
         is taken back by its shim, and then it can be tried again."""
         live = self.registry.live_sessions.get(session.id)
-        while live is not None and live.session.state is State.STARTING:
+        while live is not None and isinstance(live.session.state, Starting):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(live.changed.wait(), _BIRTH_SECONDS)
                 continue
@@ -164,7 +164,7 @@ class Launcher:
 
         def become(before: Session) -> Session | None:
             known = replace(before, facts=replace(before.facts, tmux=place)) if place else before
-            if before.state is State.STARTING:
+            if isinstance(before.state, Starting):
                 return known.started(now, shim, main)
             # Somebody ended it before it had started; what started is still to be known.
             return replace(known, started_at=now, shim=shim, main=main) if before.main is None else None
@@ -191,11 +191,11 @@ def _born(session: Session) -> Session:
     """Started; or how it came that it cannot be said to have."""
     if session.main is not None:
         return session
-    who = session.intent.by if session.intent else None
-    if who is not None:
+    intent = intent_of(session.state)
+    if intent is not None:
         raise ConflictError(
             Code.ENDED,
-            f"{session.name} ({session.id}) was ended by {who} while it started",
+            f"{session.name} ({session.id}) was ended by {intent.by} while it started",
             Hint(Use("show"), " says how"),
         )
     raise UnavailableError(

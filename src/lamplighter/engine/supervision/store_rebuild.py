@@ -18,7 +18,7 @@ from lamplighter.agents import program_name
 from lamplighter.domain.facts import Facts, ProcessKey
 from lamplighter.domain.name import ID_LENGTH, make_id
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running, Starting
 from lamplighter.domain.text.plural import counted
 from lamplighter.engine.core.enrol import enrol_again
 from lamplighter.engine.core.holder_client import RefusedError
@@ -148,7 +148,7 @@ class StoreRebuild:
             created_at=now,
             boot=self.registry.boot,
             agent=program_name(command),
-            state=State.RUNNING if main else State.STARTING,
+            state=Running() if main else Starting(),
             started_at=now if main else None,
             main=Process(*main) if main else None,
             shim=Process(*shim) if main and shim else None,

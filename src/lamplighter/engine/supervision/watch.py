@@ -18,7 +18,7 @@ from lamplighter.domain.ending import How, Intent
 from lamplighter.domain.facts import ProcessKey
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded, Running, Starting
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import HolderClient, RefusedError
 from lamplighter.engine.core.keeper_client import KeeperClient
@@ -116,7 +116,7 @@ class Watch:
         """A shim that was there before this line: learn what happened meanwhile."""
         live.guarantee, live.phase = hello["guarantee"], hello["phase"]
         live.certificate = hello["certificate"]
-        if live.session.state is State.STARTING:
+        if isinstance(live.session.state, Starting):
             await self.launcher.confirm(live.session, hello)
         shim = Process(*hello["shim"])
         if hello["adopted"] and live.session.shim != shim:
@@ -124,12 +124,12 @@ class Watch:
         if hello.get("unwritten"):
             await self._take_word(live, hello["unwritten"])
             return
-        if hello["why"] and live.session.state is State.RUNNING:
+        if hello["why"] and isinstance(live.session.state, Running):
             await self._abandoned(live, hello["why"])
         live.notify()
         if live.phase == "survivors":
             await self._survived(live, hello["certificate"])
-        if live.session.state is State.ENDING and live.phase in ("running", "leftovers"):
+        if isinstance(live.session.state, BeingEnded) and live.phase in ("running", "leftovers"):
             self.ender.carry_out(live.session.id)
 
     async def _holder_lost(self, live: LiveSession, shim: Process, main: Process) -> None:
@@ -201,7 +201,7 @@ class Watch:
     async def _take_word(self, live: LiveSession, document: dict[str, Any]) -> None:
         """It has ended, and its shim cannot write that down: what it says counts as much, and then it may go."""
         line, live.line = live.line, None  # or the burial would close it before the shim is told
-        if live.session.state is State.STARTING:
+        if isinstance(live.session.state, Starting):
             await self._confirm_from_file(live)
         await self.ender.bury(live.session, document)
         if line is not None:
@@ -227,7 +227,7 @@ class Watch:
         if live is None or live.line is not line:
             return
         live.line = None
-        if not self._closing and live.session.state is not State.STARTING:
+        if not self._closing and not isinstance(live.session.state, Starting):
             self.tasks.begin(self._find(session), f"find {session}")
 
     # -- finding
@@ -246,12 +246,12 @@ class Watch:
     async def _found(self, live: LiveSession) -> bool:
         session, folder = live.session, self.registry.folder(live.session.id)
         if self.backends.of(session).recover(live):
-            if session.state is State.ENDING:
+            if isinstance(session.state, BeingEnded):
                 self.ender.carry_out(session.id)
             return True
         document = read_json(f"{folder}/exit.json")
         if document is not None:
-            if session.state is State.STARTING:
+            if isinstance(session.state, Starting):
                 await self._confirm_from_file(live)
             await self.ender.bury(live.session, document)
             return True
@@ -263,7 +263,7 @@ class Watch:
             self.adopt(session.id, sock)
             return True
         birth = read_json(f"{folder}/birth.json")
-        if birth is None and session.state is State.STARTING:
+        if birth is None and isinstance(session.state, Starting):
             await self._resume(session)
             return True
         return await self._ask_keeper(live, birth)
@@ -326,10 +326,10 @@ class Watch:
         if not live.unreachable:
             log.warning("%s: its shim cannot be reached any more; the session goes on", live.session.id)
             live.unreachable, live.guarantee = True, "best_effort"
-            if live.session.state is State.STARTING:
+            if isinstance(live.session.state, Starting):
                 await self._confirm_from_file(live)
                 live.guarantee = "best_effort"
-        if live.session.state is State.ENDING:
+        if isinstance(live.session.state, BeingEnded):
             await self._end_unreachable(live, shim)
             return True
         self.tasks.begin(self._look_again(live), f"find {live.session.id}")
@@ -344,7 +344,7 @@ class Watch:
     async def _look_again(self, live: LiveSession) -> None:
         """When somebody wants it ended, or after a while."""
         deadline = time.monotonic() + _UNREACHABLE_SECONDS
-        while live.session.state is not State.ENDING and time.monotonic() < deadline:
+        while not isinstance(live.session.state, BeingEnded) and time.monotonic() < deadline:
             await until(live.changed, deadline - time.monotonic())
         await self._find(live.session.id)
 

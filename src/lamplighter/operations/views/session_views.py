@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from lamplighter.domain.ending import Ending
 from lamplighter.domain.memory.handoff import Handoff, best
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
+from lamplighter.domain.states import HasEnded, intent_of
 from lamplighter.engine.agents_io.usage import Usage
 from lamplighter.engine.backends.tmux.multiplexers import HandMade, Multiplexers
 from lamplighter.engine.core.registry import SessionRegistry
@@ -102,7 +104,8 @@ class SessionViews:
         found = await self.assessor.assess_one(session)
         live = self.registry.live_sessions.get(session.id)
         view = self._view(found)
-        guarantee = live.guarantee if live else session.ending.certificate.guarantee.value if session.ending else ""
+        ending = session.state.ending if isinstance(session.state, HasEnded) else None
+        guarantee = live.guarantee if live else ending.certificate.guarantee.value if ending else ""
         more: dict[str, Any] = {
             "command": list(session.command),
             "guarantee": "best_effort" if session.holder_lost else guarantee,
@@ -116,7 +119,7 @@ class SessionViews:
             **await self._legacy(session),
             "intent": _intent(session),
             "survivors": _survivors(live.certificate if live else None),
-            "ending": _ending(session, output=output),
+            "ending": _ending(ending, output=output) if ending else None,
             "folder": self.registry.folder(session.id),
             "tmux": session.place or None,
             "conversation": session.conversation or None,
@@ -167,7 +170,7 @@ class SessionViews:
             kind=session.kind.value,
             agent=session.agent,
             driver=session.driver.value,
-            state=session.state.value,
+            state=session.state.word,
             owner=session.owner,
             parent=session.parent,
             project=session.project,
@@ -179,12 +182,12 @@ class SessionViews:
             pid=session.main.pid if session.main else None,
             created_at=moment(session.created_at),
             started_at=moment(session.started_at),
-            ended_at=moment(session.ended_at),
-            exit=session.exit.document() if session.exit else None,
-            how=session.ending.how.value if session.ending else None,
-            reason=(session.ending.reason or None) if session.ending else None,
         )
-        if session.alive:
+        if isinstance(session.state, HasEnded):
+            ending = session.state.ending
+            exit = ending.exit.document() if ending.exit else None
+            values.update(ended_at=moment(ending.at), exit=exit, how=ending.how.value, reason=ending.reason or None)
+        else:
             self._kept[session.id] = (session, values)
             if len(self._kept) > 2 * len(self.registry.live_sessions) + 100:
                 self._kept = {name: value for name, value in self._kept.items() if name in self.registry.live_sessions}
@@ -225,14 +228,10 @@ def _limits(session: Session) -> LimitsView:
 
 
 def _intent(session: Session) -> dict[str, Any] | None:
-    if session.intent is None:
+    intent = intent_of(session.state)
+    if intent is None:
         return None
-    return {
-        "by": session.intent.by,
-        "reason": session.intent.reason,
-        "at": moment(session.intent.at),
-        "how": session.intent.how.value,
-    }
+    return {"by": intent.by, "reason": intent.reason, "at": moment(intent.at), "how": intent.how.value}
 
 
 def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -241,10 +240,7 @@ def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [each for each in found if proc.is_left(each["pid"], each["start_ticks"])]
 
 
-def _ending(session: Session, *, output: bool) -> EndingView | None:
-    ending = session.ending
-    if ending is None:
-        return None
+def _ending(ending: Ending, *, output: bool) -> EndingView:
     return EndingView(
         at=moment(ending.at) or "",
         by=ending.by,

@@ -17,7 +17,7 @@ from lamplighter.domain.approval import Approval
 from lamplighter.domain.memory.exchange import Exchange, Phase
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.session import Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running, Starting
 from lamplighter.domain.text.echo import Echo
 from lamplighter.domain.verdict import Verdict
 from lamplighter.engine.backends.acp.transcript import AcpTranscript, tail
@@ -70,7 +70,7 @@ class AcpBackend(HeadlessBackend):
             self._going[live.session.id] = self.tasks.begin(self._go_on(live), f"talk with {live.session.id}")
 
     async def _go_on(self, live: LiveSession) -> None:
-        while live.session.state is State.STARTING and not live.ended.is_set():
+        while isinstance(live.session.state, Starting) and not live.ended.is_set():
             await first_of(live.changed, live.ended)
         if live.session.id not in self.registry.live_sessions:
             return
@@ -97,7 +97,7 @@ class AcpBackend(HeadlessBackend):
             changed = live.changed
             acp_peer.wake.clear()
             await acp_peer.put_out()
-            if acp_peer.exchange.done and live.session.state is State.RUNNING:
+            if acp_peer.exchange.done and isinstance(live.session.state, Running):
                 await self._retire(acp_peer)
                 return
             await first_of(acp_peer.wake, changed, live.ended)

@@ -18,7 +18,7 @@ from lamplighter.agents.formats.fingerprints import fingerprints_of
 from lamplighter.domain.facts import TmuxPlace
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import Driver, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import BeingEnded, Running
 from lamplighter.engine.backends.adopted.identity import SessionIdentity, TracedTree
 from lamplighter.engine.backends.base import BackendContext, Key
 from lamplighter.engine.backends.tmux.server import Pane, TmuxError, TmuxServer
@@ -183,7 +183,7 @@ class AdoptedProcesses:
             while again:
                 self._checking[session] = False
                 live = self.registry.live_sessions.get(session)
-                if live is None or live.session.state is not State.RUNNING:
+                if live is None or not isinstance(live.session.state, Running):
                     return
                 await self._check(live)
                 again = self._checking[session]
@@ -196,7 +196,7 @@ class AdoptedProcesses:
             return
         tree = self._tree(live.session)
         members = await asyncio.to_thread(tree.members)
-        if live.session.state is not State.RUNNING:
+        if not isinstance(live.session.state, Running):
             return  # somebody ends it by now
         if members:
             await self._leaves_behind(live, {stat.key for stat in members.values()})
@@ -270,8 +270,8 @@ class AdoptedProcesses:
         grace: float | None = None
         closed = False
         while dying.phase != "ended":
-            changed, intent = live.changed, live.session.intent
-            assert intent is not None
+            assert isinstance(live.session.state, BeingEnded)
+            changed, intent = live.changed, live.session.state.intent
             if intent.grace != grace:
                 grace = intent.grace
                 await asyncio.to_thread(dying.stop, grace if patience else 0.0, intent.hangup if patience else 0.0)
