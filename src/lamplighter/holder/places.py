@@ -29,10 +29,13 @@ _BACKLOG = 512
 def make_folder(path: str) -> None:
     """The user's alone. OSError when it cannot be, or is somebody else's."""
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-    found = os.stat(path)
+        found = os.stat(path)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # something that leads nowhere
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     if found.st_uid != os.getuid():
         raise PermissionError(errno.EPERM, f"belongs to another user (uid {found.st_uid})", path)
     if found.st_mode & 0o077 or not found.st_mode & 0o300:

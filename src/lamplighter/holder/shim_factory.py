@@ -26,7 +26,7 @@ from lamplighter.holder.zygote import Zygote, become
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from lamplighter.holder.memory import MemoryLimit
@@ -113,7 +113,7 @@ class ShimFactory:
         self.held[held.session] = held
         return daemon_end
 
-    def _be_shim(self, message: bytes, given: list[int]) -> int:
+    def _be_shim(self, message: bytes, given: list[int], over: Callable[[], None]) -> int:
         """In the shim's own process."""
         told: dict[str, Any] = json.loads(message)
         spec: dict[str, Any] = told["spec"]
@@ -132,10 +132,11 @@ class ShimFactory:
             birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit, born)
             for descriptor in {*theirs, *([folder] if folder is not None else [])}:
                 os.close(descriptor)
-            # The shim is made while the kernel loads the program: there are two processors, mostly.
+            # All that can be done before is done while the kernel loads the program: there are two processors, mostly.
             main = (birth.pid, proc.start_of(birth.pid) or 0)
             shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
             shim.limit_memory(memory)
+            reserve_file(f"{spec['folder']}/exit.json")
             birth.confirm()
         except (BirthError, OSError) as error:
             if birth is not None and not isinstance(error, BirthError):
@@ -151,11 +152,10 @@ class ShimFactory:
             number = error.number if isinstance(error, BirthError) else error.errno
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
-        hello = shim.hello()
-        reserve_file(f"{spec['folder']}/exit.json")
         os.write(born, shim.birth())
         os.close(born)
-        daemon.send_json({**hello, "event": "started"})
+        daemon.send_json({**shim.hello(), "event": "started"})
+        over()
         shim.controllers.append(daemon)
         shim.run()
         return 0
