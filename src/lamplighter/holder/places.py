@@ -53,10 +53,14 @@ def listen(path: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     draft = f"{path}~"
     try:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        sock.bind(draft)
-        os.chmod(draft, 0o600)
+        os.fchmod(sock.fileno(), 0o600)  # what the file will have
+        try:
+            sock.bind(draft)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            os.unlink(draft)  # of one that was killed meanwhile
+            sock.bind(draft)
         sock.listen(_BACKLOG)
         os.rename(draft, path)
     except BaseException:

@@ -40,21 +40,43 @@ _PID = _COUNT = struct.Struct("<q")
 _TRIES = 4
 
 
+def _nothing() -> None:
+    pass
+
+
 class Zygote:
     """`be_shim` is what a fork becomes, given the message, the descriptors that came with it, and what to call when its start is
-    over."""
+    over. `prepare` is what a spare does before it waits."""
 
-    def __init__(self, be_shim: Callable[[bytes, list[int], Callable[[], None]], int]) -> None:
+    def __init__(
+        self, be_shim: Callable[[bytes, list[int], Callable[[], None]], int], prepare: Callable[[], None] = _nothing
+    ) -> None:
         self.be_shim = be_shim
+        self.prepare = prepare
         self.pid = 0
         self._sock: socket.socket | None = None
         self._taken = 0  # spares of this template that have come
+        self._spare: socket.socket | None = None  # the line to the last of them
+
+    def want(self) -> None:
+        """Have a spare be there, or on its way, while other things are done."""
+        if self._sock is None:
+            self._start()
+        if self._spare is None and self._sock is not None:
+            try:
+                self._take(socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                with contextlib.suppress(OSError):
+                    self._sock.send(_COUNT.pack(self._taken))
 
     def fork(self, message: bytes, descriptors: list[int]) -> int:
         """The pid of a new shim. A spare or a template that was lost is replaced, and asked only when no shim can come of the old
         one any more."""
         for _ in range(_TRIES):
-            spare = self._next_spare()
+            self.want()
+            if self._spare is None:
+                self._take()
+            spare, self._spare = self._spare, None
             if spare is None:
                 continue
             with spare, contextlib.suppress(OSError):
@@ -66,28 +88,26 @@ class Zygote:
 
     def forget(self) -> None:
         """The template is gone, or not to be asked any more: its spares go with it, and the next start has another one made."""
-        if self._sock is not None:
-            self._sock.close()
-            self._sock = None
+        for sock in (self._sock, self._spare):
+            if sock is not None:
+                sock.close()
+        self._sock = self._spare = None
 
-    def _next_spare(self) -> socket.socket | None:
-        """The line to the next spare; None when the template was lost."""
+    def _take(self, how: int = 0) -> None:
+        """The line to the next spare; none when the template was lost. BlockingIOError when there is to be no waiting for it."""
         if self._sock is None:
-            self._start()
-        assert self._sock is not None
+            return
         try:
-            try:
-                found = _receive(self._sock, socket.MSG_DONTWAIT)[1]
-            except BlockingIOError:
-                self._sock.send(_COUNT.pack(self._taken))
-                found = _receive(self._sock)[1]
+            _, found = _receive(self._sock, how)
+        except BlockingIOError:
+            raise
         except OSError:  # also when there was no room for the line: this template may not know then that it is asked
             found = []
-        if not found:
+        if found:
+            self._taken += 1
+            self._spare = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, found[0])
+        else:
             self.forget()
-            return None
-        self._taken += 1
-        return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, found[0])
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -138,6 +158,7 @@ class Zygote:
         """As a spare, with room for what comes along with a session."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.prepare()
         message, given = _receive(line)
         if not message:
             return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from lamplighter.domain.ending import Ending, Exit, Intent
@@ -17,21 +18,24 @@ _COLUMNS = (
     "keep_children", "bound", "holder_lost", "key", "created_at", "started_at", "ended_at", "main", "shim", "exit",
     "intent", "ending", "limits", "facts", "project_id", "predecessor",
 )  # fmt: skip
-_SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
+_INSERT = f"INSERT INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
 def insert(db: sqlite3.Connection, session: Session) -> bool:
     """A new session; False when its name is taken by a living one."""
     try:
-        db.execute(_INSERT, _row(session))
+        db.execute(_INSERT, [_value(session, name) for name in _COLUMNS])
     except sqlite3.IntegrityError:
         return False
     return True
 
 
-def save(db: sqlite3.Connection, session: Session) -> None:
-    db.execute(_SAVE, _row(session))
+def update(db: sqlite3.Connection, before: Session, session: Session) -> None:
+    """What has changed of it, and nothing of indexes that have not."""
+    changed = [name for name in _COLUMNS if getattr(before, name) is not getattr(session, name)]
+    if changed:
+        values = [*(_value(session, name) for name in changed), session.id]
+        db.execute(f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?", values)
 
 
 def delete(db: sqlite3.Connection, session: str) -> None:
@@ -150,17 +154,10 @@ def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
     return [_session(row) for row in rows]
 
 
-def _row(session: Session) -> tuple[Any, ...]:
-    return (
-        session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
-        session.project, json.dumps(session.command), session.cwd, session.state.value, session.boot, session.protected,
-        session.keep_children, session.bound, session.holder_lost, session.key, session.created_at,
-        session.started_at, session.ended_at, _pair(session.main), _pair(session.shim),
-        json.dumps(session.exit.document()) if session.exit else None,
-        json.dumps(session.intent.document()) if session.intent else None,
-        json.dumps(session.ending.document()) if session.ending else None,
-        json.dumps(session.limits.document()), json.dumps(session.facts.document()), session.project_id, session.predecessor,
-    )  # fmt: skip
+def _value(session: Session, name: str) -> Any:
+    """As its column has it."""
+    value = getattr(session, name)
+    return _KEPT_AS[name](value) if name in _KEPT_AS else value
 
 
 def _session(row: sqlite3.Row) -> Session:
@@ -187,6 +184,18 @@ def _session(row: sqlite3.Row) -> Session:
 
 def _pair(process: Process | None) -> str | None:
     return json.dumps([process.pid, process.start]) if process else None
+
+
+def _text(value: Exit | Intent | Ending | Limits | Facts | None) -> str | None:
+    return json.dumps(value.document()) if value else None
+
+
+_KEPT_AS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("kind", "driver", "state"), str),
+    **dict.fromkeys(("main", "shim"), _pair),
+    **dict.fromkeys(("exit", "intent", "ending", "limits", "facts"), _text),
+    "command": json.dumps,
+}
 
 
 def _process(text: str | None) -> Process | None:
