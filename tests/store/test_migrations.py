@@ -40,7 +40,8 @@ def test_nothing_is_lost(version: int, tmp_path: Path) -> None:
     (session,) = sessions.living(db)
     assert (session.id, session.name, session.protected, session.line) == ("0aaaaaaa", "old", True, ["x"])
     assert session.limits == NO_LIMITS
-    sessions.save(db, session)
+    db.execute("DELETE FROM sessions")
+    assert sessions.insert(db, session)
     assert sessions.living(db) == [session]
     assert [event.action for event in events.newest(db, None, 0, 10)] == ["start"]
     assert db.execute("SELECT state FROM calls").fetchone()[0] == "done"

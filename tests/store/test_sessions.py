@@ -1,4 +1,4 @@
-"""A session's row: the columns of its state, and the state again."""
+"""A session's row: the columns of its state, and the state again; what changes is written, and the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lamplighter.domain.ending import Certificate, Ending, Exit, Guarantee, How, Intent
-from lamplighter.domain.session import Driver, Kind, Session
+from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import WORDS, BeingEnded, HasEnded, Running, Starting, State
 from lamplighter.store import sessions
 from lamplighter.store.migrations import migrate
@@ -27,6 +28,10 @@ COLUMNS: list[tuple[State, list[Any]]] = [
     (HasEnded(ENDING, INTENT), [12.0, '{"code": 0}', WANTED, RECORD]),
     (HasEnded(ENDING), [12.0, '{"code": 0}', None, RECORD]),
 ]
+STARTING = Session(
+    id="x", name="work", kind=Kind.TASK, driver=Driver.TERMINAL, owner="operator", command=("cat",), cwd="/", created_at=1.0,
+    boot="b",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -56,3 +61,15 @@ def test_a_state_is_kept_in_its_columns(db: sqlite3.Connection, state: State, co
     row = db.execute("SELECT state, ended_at, exit, intent, ending FROM sessions").fetchone()
     assert list(row) == [state.word, *columns]
     assert sessions.get(db, "0aaaaaaa") == session
+
+
+def test_what_has_changed_is_written_and_nothing_else(db: sqlite3.Connection) -> None:
+    facts = replace(STARTING.facts, labels=("night",))
+    started = replace(STARTING.started(2.0, Process(7, 70), Process(8, 80)), facts=facts, protected=True)
+    assert sessions.insert(db, STARTING)
+    sessions.update(db, STARTING, started)
+    assert sessions.get(db, "x") == started
+    db.execute("UPDATE sessions SET cwd = '/elsewhere'")
+    sessions.update(db, started, replace(started, name="other"))
+    assert sessions.get(db, "x") == replace(started, name="other", cwd="/elsewhere")
+    sessions.update(db, started, started)

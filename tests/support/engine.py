@@ -123,6 +123,22 @@ class Engine:
         assert found is not None
         return found
 
+    def child(self, name: str) -> tuple[int, int]:
+        """The keeper's child that is called so, once there is one: the template, or the spare that the next shim will be."""
+        keeper = self.keeper()[0]
+        found: list[tuple[int, int]] = []
+
+        def look() -> bool:
+            children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+            for process in filter(None, map(inspect, map(int, children))):
+                with suppress(OSError):
+                    if Path(f"/proc/{process.pid}/comm").read_text() == f"{name}\n" and process.state not in "ZX":
+                        found.append((process.pid, process.start_ticks))
+            return bool(found)
+
+        assert wait_until(look), f"the keeper has no {name}"
+        return found[0]
+
     def shim(self, session: str) -> tuple[int, int]:
         birth = json.loads((self.folder / "sessions" / session / "birth.json").read_text())
         return birth["shim"][0], birth["shim"][1]

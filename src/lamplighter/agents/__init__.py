@@ -54,14 +54,19 @@ def _programs() -> tuple[Program, ...]:
     return tuple(agent.program for agent in every_agent() if agent.program)
 
 
-def recognise(words: list[str]) -> Program | None:
+def recognise(words: Sequence[str]) -> Program | None:
     """The program that a command line is of, if it is one of ours to know."""
+    return _recognised(tuple(words))
+
+
+@lru_cache(maxsize=8)  # a start asks several times for the same words
+def _recognised(words: tuple[str, ...]) -> Program | None:
     return next((program for program in _programs() if program.runs(words)), None)
 
 
 def program_name(words: Sequence[str]) -> str:
     """What a session that runs this is listed as."""
-    program = recognise(list(words))
+    program = recognise(words)
     return program.name if program else GENERIC
 
 
@@ -73,5 +78,9 @@ def marks() -> Mapping[str, Program]:
 
 def unmarked(environment: Mapping[str, str]) -> dict[str, str]:
     """Without what an agent sets for what it starts: another agent that finds it takes itself for a part of that one."""
-    taken = {name for program in _programs() for name in (*program.marks, *program.inherited)}
-    return {name: value for name, value in environment.items() if name not in taken}
+    return {name: value for name, value in environment.items() if name not in _set_by_agents()}
+
+
+@lru_cache(maxsize=1)
+def _set_by_agents() -> frozenset[str]:
+    return frozenset(name for program in _programs() for name in (*program.marks, *program.inherited))

@@ -26,6 +26,7 @@ _IGNORED = tuple(
     {signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ}
     | {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
 )
+_PAGE = 1 << 20
 STAGES = ("session", "streams", "folder", "execute")
 
 
@@ -99,8 +100,8 @@ def _become(
 
 def _read_orders(folder: str) -> dict[str, Any]:
     """The command, its environment, folder and umask. Read only here, so that neither keeper nor shim ever holds them."""
-    with open(f"{folder}/launch.json", "rb") as file:
-        return json.loads(file.read())
+    file = os.open(f"{folder}/launch.json", os.O_RDONLY | os.O_CLOEXEC)
+    return json.loads(b"".join(iter(lambda: os.read(file, _PAGE), b"")))
 
 
 def set_size(terminal: int, rows: int, cols: int) -> None:

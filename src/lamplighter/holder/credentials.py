@@ -6,8 +6,8 @@ Standard library only. The holders' doors are open to these two alone.
 
 from __future__ import annotations
 
+import binascii
 import os
-import zlib
 
 from lamplighter.holder import places, proc
 from lamplighter.holder.cgroup import own_path
@@ -68,7 +68,7 @@ def is_inside(run: str, state: str, pid: int) -> bool:
 
 def is_in_cgroup(run: str, pid: int) -> bool:
     """Whether it is in a cgroup of this home's sessions."""
-    return f"/lamplighter-{zlib.crc32(run.encode()):08x}/" in f"{own_path(pid) or ''}/"
+    return f"/lamplighter-{binascii.crc32(run.encode()):08x}/" in f"{own_path(pid) or ''}/"
 
 
 def taker(pid: int, path: str) -> int | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import time
 
@@ -39,8 +38,14 @@ def is_server(stat: proc.Stat) -> bool:
     executable = _executable(stat.pid)
     if os.path.basename(executable) != "tmux":
         return False
-    tmux = shutil.which("tmux")
+    tmux = _own_tmux()
     return tmux is not None and executable == os.path.realpath(tmux)
+
+
+def _own_tmux() -> str | None:
+    """The user's, as the PATH has it. Without `shutil`, which brings all that Python knows of compression into every shim."""
+    paths = (f"{folder}/tmux" for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def find_spared(members: dict[int, proc.Stat]) -> dict[int, str]:
@@ -134,7 +139,7 @@ def _socket_of(server: proc.Stat) -> str | None:
 
 def _answer(path: str) -> str:
     """What the user's own tmux says of the server at this socket; nothing when that takes too long."""
-    tmux = shutil.which("tmux")
+    tmux = _own_tmux()
     if tmux is None:
         return ""
     command = [tmux, "-u", "-S", path, *_ASKED[0], ";", *_ASKED[1]]

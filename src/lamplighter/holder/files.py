@@ -20,19 +20,28 @@ def write_file(path: str, data: bytes) -> bool:
     """
     draft = f"{path}.{os.getpid()}"
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
+        _write(draft, os.O_TRUNC, data)
         os.rename(draft, path)
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(draft)
         return False
     return True
+
+
+def create_file(path: str, data: bytes) -> None:
+    """Write one that nobody looks for yet, so that it need not appear in one step. OSError when it is there, or no room is."""
+    _write(path, os.O_EXCL, data)
+
+
+def _write(path: str, how: int, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
 
 
 def reserve_file(path: str) -> None:

@@ -6,6 +6,7 @@ Standard library only. Knows nothing of the store.
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import gc
 import json
@@ -16,7 +17,6 @@ import signal
 import socket
 import sys
 import time
-import zlib
 
 from lamplighter.holder import cgroup, credentials, identity, places, proc, repair
 from lamplighter.holder.daemonkeeper import DaemonKeeper
@@ -46,7 +46,7 @@ class Keeper:
         self.limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if saved is not None:
             self.limit = (saved["limit"], self.limit[1])
-        base = f"lamplighter-{zlib.crc32(run.encode()):08x}"
+        base = f"lamplighter-{binascii.crc32(run.encode()):08x}"
         self.cgroup = None if os.environ.get("LAMPLIGHTER_CGROUP") == "off" else cgroup.make_base(base)
         self.shim_factory = ShimFactory(self.limit, self.cgroup)
         self.code = code_version()
@@ -331,6 +331,8 @@ class Keeper:
         for pid, status in gone:
             if self.daemon.died(pid):
                 continue
+            if pid == self.shim_factory.template.pid:
+                self.shim_factory.template.forget()
             held = self.shim_factory.by_shim(pid)
             if held is None:
                 self.shim_factory.remember(pid, status)
@@ -369,7 +371,7 @@ def code_version() -> str:
     for name in sorted(os.listdir(folder)):
         if name.endswith(".py"):
             with open(f"{folder}/{name}", "rb") as file:
-                digest = zlib.crc32(file.read(), digest)
+                digest = binascii.crc32(file.read(), digest)
     return f"{digest:08x}"
 
 

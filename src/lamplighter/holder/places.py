@@ -29,10 +29,13 @@ _BACKLOG = 512
 def make_folder(path: str) -> None:
     """The user's alone. OSError when it cannot be, or is somebody else's."""
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-    found = os.stat(path)
+        found = os.stat(path)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # something that leads nowhere
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     if found.st_uid != os.getuid():
         raise PermissionError(errno.EPERM, f"belongs to another user (uid {found.st_uid})", path)
     if found.st_mode & 0o077 or not found.st_mode & 0o300:
@@ -50,10 +53,14 @@ def listen(path: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     draft = f"{path}~"
     try:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        sock.bind(draft)
-        os.chmod(draft, 0o600)
+        os.fchmod(sock.fileno(), 0o600)  # what the file will have
+        try:
+            sock.bind(draft)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            os.unlink(draft)  # of one that was killed meanwhile
+            sock.bind(draft)
         sock.listen(_BACKLOG)
         os.rename(draft, path)
     except BaseException:

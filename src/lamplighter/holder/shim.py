@@ -65,6 +65,7 @@ class Shim:
         self.tree = tree
         self.tree.shared = spec.get("shared", ())
         self.main = main
+        self.own = (os.getpid(), proc.start_of(os.getpid()) or 0)
         self.keeper = keeper  # only when this shim took over from a lost one
         self.exit: dict[str, Any] | None = None
         self.log = LogWriter(spec["folder"], spec["log_limit"], spec["log_segment"], fresh=not tree.adopted)
@@ -429,7 +430,7 @@ class Shim:
             "event": "hello",
             "wire": WIRE,
             "session": self.spec["session"],
-            "shim": [os.getpid(), proc.start_of(os.getpid())],
+            "shim": list(self.own),
             "main": list(self.main),
             "phase": self.dying.phase,
             "exit": self.exit,
@@ -444,8 +445,7 @@ class Shim:
 
     def birth(self) -> bytes:
         """Who holds the session and what its command is, for whoever looks for it after a crash."""
-        shim = (os.getpid(), proc.start_of(os.getpid()) or 0)
-        return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*shim, *self.main, self.lost)
+        return b'{"shim":[%d,%d],"main":[%d,%d],"lost":%d}' % (*self.own, *self.main, self.lost)
 
     def _handle_controller(self, channel: Channel, event: int) -> None:
         if event & select.POLLOUT and not channel.flush():

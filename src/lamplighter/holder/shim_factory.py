@@ -21,12 +21,12 @@ from lamplighter.holder.places import listen_in
 from lamplighter.holder.repair import make_room
 from lamplighter.holder.shim import Shim
 from lamplighter.holder.tree import Tree
-from lamplighter.holder.wire import Channel
+from lamplighter.holder.wire import Channel, pack_json
 from lamplighter.holder.zygote import Zygote, become
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from lamplighter.holder.memory import MemoryLimit
@@ -77,7 +77,7 @@ class ShimFactory:
         self.limit = limit
         self.cgroup = cgroup
         self.held: dict[str, Held] = {}
-        self.template = Zygote(self._be_shim)
+        self.template = Zygote(self._be_shim, _play_the_beginning)
         self.recent: dict[int, int] = {}
 
     # -- a new session
@@ -86,6 +86,7 @@ class ShimFactory:
         """Fork a shim, which forks the command. The socket that comes back speaks to the shim. FileExistsError when this
         session was born before: the one place that lets it be, and only once, whoever asks and however often. A pane of tmux
         was made by others: what belongs to it is given."""
+        self.template.want()
         birth = f"{spec['folder']}/birth.json"
         born = os.open(birth, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         # By whoever has it open, until it is written: nobody else can tell a birth under way.
@@ -113,7 +114,7 @@ class ShimFactory:
         self.held[held.session] = held
         return daemon_end
 
-    def _be_shim(self, message: bytes, given: list[int]) -> int:
+    def _be_shim(self, message: bytes, given: list[int], over: Callable[[], None]) -> int:
         """In the shim's own process."""
         told: dict[str, Any] = json.loads(message)
         spec: dict[str, Any] = told["spec"]
@@ -132,10 +133,12 @@ class ShimFactory:
             birth = Birth(spec, (theirs[0], theirs[1], theirs[2]), folder, self.limit, born)
             for descriptor in {*theirs, *([folder] if folder is not None else [])}:
                 os.close(descriptor)
-            # The shim is made while the kernel loads the program: there are two processors, mostly.
+            # All that can be done before is done while the kernel loads the program: there are two processors, mostly.
             main = (birth.pid, proc.start_of(birth.pid) or 0)
             shim = Shim(spec, ours, listener, Tree(spec["session"], cgroup), main, None)
             shim.limit_memory(memory)
+            reserve_file(f"{spec['folder']}/exit.json")
+            started, document = pack_json({**shim.hello(), "event": "started"}), shim.birth()
             birth.confirm()
         except (BirthError, OSError) as error:
             if birth is not None and not isinstance(error, BirthError):
@@ -151,11 +154,10 @@ class ShimFactory:
             number = error.number if isinstance(error, BirthError) else error.errno
             daemon.send_json({"event": "failed", "stage": stage, "errno": number})
             return 0
-        hello = shim.hello()
-        reserve_file(f"{spec['folder']}/exit.json")
-        os.write(born, shim.birth())
+        os.write(born, document)
         os.close(born)
-        daemon.send_json({**hello, "event": "started"})
+        daemon.send(started)
+        over()
         shim.controllers.append(daemon)
         shim.run()
         return 0
@@ -295,6 +297,15 @@ class ShimFactory:
 def from_descriptor(descriptor: int) -> socket.socket:
     """A socket of ours that came as a number; nothing has to be found out about it."""
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+
+
+def _play_the_beginning() -> None:
+    """What a shim does first, while nobody waits for it: the memory that this writes to is its own from then on."""
+    near, far = socket.socketpair()
+    told: dict[str, Any] = json.loads('{"spec": {"session": "", "rows": 24, "bound": false}, "ours": ["terminal"]}')
+    dict(zip(told["ours"], (far.fileno(),), strict=False))
+    for sock in (near, far):
+        Channel(from_descriptor(sock.detach())).close()
 
 
 def _see_to_descriptors(any_open: int) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
-from lamplighter.domain.ending import Ending, Intent
+from lamplighter.domain.ending import Ending, Exit, Intent
 from lamplighter.domain.facts import Facts
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
@@ -18,21 +19,27 @@ _COLUMNS = (
     "intent", "ending", "limits", "facts", "project_id", "predecessor",
 )  # fmt: skip
 _OF_STATE = ("state", "ended_at", "exit", "intent", "ending")
-_SAVE = f"INSERT OR REPLACE INTO sessions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_INSERT = _SAVE.replace("INSERT OR REPLACE", "INSERT")
+_OTHERS = tuple(name for name in _COLUMNS if name not in _OF_STATE)
+_INSERT = f"INSERT INTO sessions ({', '.join((*_OTHERS, *_OF_STATE))}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
 def insert(db: sqlite3.Connection, session: Session) -> bool:
     """A new session; False when its name is taken by a living one."""
     try:
-        db.execute(_INSERT, _row(session))
+        db.execute(_INSERT, [*(_value(session, name) for name in _OTHERS), *_of_state(session)])
     except sqlite3.IntegrityError:
         return False
     return True
 
 
-def save(db: sqlite3.Connection, session: Session) -> None:
-    db.execute(_SAVE, _row(session))
+def update(db: sqlite3.Connection, before: Session, session: Session) -> None:
+    """What has changed of it, and nothing of indexes that have not."""
+    changed = {name: _value(session, name) for name in _OTHERS if getattr(before, name) is not getattr(session, name)}
+    if before.state is not session.state:
+        changed.update(zip(_OF_STATE, _of_state(session), strict=True))
+    if changed:
+        columns = ", ".join(f"{name} = ?" for name in changed)
+        db.execute(f"UPDATE sessions SET {columns} WHERE id = ?", [*changed.values(), session.id])
 
 
 def delete(db: sqlite3.Connection, session: str) -> None:
@@ -151,18 +158,17 @@ def holders_lost(db: sqlite3.Connection, boot: str) -> list[Session]:
     return [_session(row) for row in rows]
 
 
-def _row(session: Session) -> tuple[Any, ...]:
-    intent, ending = intent_of(session.state), session.state.ending if isinstance(session.state, HasEnded) else None
-    return (
-        session.id, session.name, session.kind.value, session.driver.value, session.agent, session.owner, session.parent,
-        session.project, json.dumps(session.command), session.cwd, session.state.word, session.boot, session.protected,
-        session.keep_children, session.bound, session.holder_lost, session.key, session.created_at,
-        session.started_at, session.ended_at, _pair(session.main), _pair(session.shim),
-        json.dumps(ending.exit.document()) if ending and ending.exit else None,
-        json.dumps(intent.document()) if intent else None,
-        json.dumps(ending.document()) if ending else None,
-        json.dumps(session.limits.document()), json.dumps(session.facts.document()), session.project_id, session.predecessor,
-    )  # fmt: skip
+def _value(session: Session, name: str) -> Any:
+    """As its column has it."""
+    value = getattr(session, name)
+    return _KEPT_AS[name](value) if name in _KEPT_AS else value
+
+
+def _of_state(session: Session) -> tuple[Any, ...]:
+    """The columns of its state, in their order."""
+    ending = session.state.ending if isinstance(session.state, HasEnded) else None
+    exit_ = ending.exit if ending else None
+    return session.state.word, session.ended_at, _text(exit_), _text(intent_of(session.state)), _text(ending)
 
 
 def _session(row: sqlite3.Row) -> Session:
@@ -198,6 +204,18 @@ def _state(row: sqlite3.Row) -> State:
 
 def _pair(process: Process | None) -> str | None:
     return json.dumps([process.pid, process.start]) if process else None
+
+
+def _text(value: Exit | Intent | Ending | Limits | Facts | None) -> str | None:
+    return json.dumps(value.document()) if value else None
+
+
+_KEPT_AS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("kind", "driver"), str),
+    **dict.fromkeys(("main", "shim"), _pair),
+    **dict.fromkeys(("limits", "facts"), _text),
+    "command": json.dumps,
+}
 
 
 def _process(text: str | None) -> Process | None:

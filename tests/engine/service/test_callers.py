@@ -69,14 +69,8 @@ def test_inside_a_session_it_is_that_session(both: Engine, disguise: str) -> Non
         assert ask_inside(both, inside, disguise, operation, **arguments)["error"]["code"] == code
 
 
-def template_of(keeper: int) -> int:
-    """The process that shims are forked from."""
-    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
-    return next(int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "lamp-template\n")
-
-
 def under_way(lit: Engine) -> bool:
-    """Whether the keeper has asked its template for a shim."""
+    """Whether the keeper has asked the spare to be a shim."""
     births = Path(lit.folder, "sessions").glob("*/birth.json")
     keeper = inspect(lit.keeper()[0])
     return any(not file.stat().st_size for file in births) and keeper is not None and keeper.state == "S"
@@ -88,9 +82,9 @@ def test_a_command_that_asks_before_its_start_is_written_down_is_that_session(li
     """It runs a moment before the daemon knows under which shim. Here that moment lasts, as tmux is asked meanwhile."""
     first = tmux.start(lit, "cat")["id"]
     lit.kill(lit.shim(lit.start("cat")["id"]))  # what a lost shim leaves to the keeper is no answer for others
-    template = template_of(lit.keeper()[0])
+    spare = lit.child("lamp-spare")[0]
     answer = lit.folder / "answer"
-    os.kill(template, signal.SIGSTOP)
+    os.kill(spare, signal.SIGSTOP)
     server = int(tmux.say("#{pid}", "cat"))
     with ThreadPoolExecutor(1) as pool:
         asked = command(lit, answer, "plain", "get_status")
@@ -98,10 +92,10 @@ def test_a_command_that_asks_before_its_start_is_written_down_is_that_session(li
         try:
             assert wait_until(lambda: under_way(lit))
             os.kill(server, signal.SIGSTOP)
-            os.kill(template, signal.SIGCONT)
+            os.kill(spare, signal.SIGCONT)
             assert wait_until(answer.exists)
         finally:
-            os.kill(template, signal.SIGCONT)
+            os.kill(spare, signal.SIGCONT)
             os.kill(server, signal.SIGCONT)
         session = starting.result(120)["id"]
     assert json.loads(answer.read_text())["result"]["caller"] == f"session:{session}"
@@ -113,25 +107,25 @@ def test_a_command_whose_keeper_is_lost_before_its_start_is_written_down_is_not_
     """Without a mark and below a shim that nobody knows yet: it cannot be told from anybody who was started just now."""
     both.start("cat")
     keeper = both.keeper()
-    template = template_of(keeper[0])
+    spare = both.child("lamp-spare")[0]
     answer, ready = both.folder / "answer", both.folder / "ready"
     asked = command(both, answer, "plain", "get_status")
     script = (
         f"echo $PPID > {ready}~; mv {ready}~ {ready}; kill -STOP $PPID; until [ -e {ready}.go ]; do sleep 0.02; done"
     )
-    os.kill(template, signal.SIGSTOP)
+    os.kill(spare, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as pool:
         words = ("env", "-i", "sh", "-c", f"PATH={os.environ['PATH']}; {script}; exec env -i {shlex.join(asked)}")
         starting = pool.submit(both.start, *words, headless=True, environment={"PATH": os.environ["PATH"]})
         try:
             assert wait_until(lambda: under_way(both))
             os.kill(keeper[0], signal.SIGSTOP)  # it can tell nobody of the shim
-            os.kill(template, signal.SIGCONT)
+            os.kill(spare, signal.SIGCONT)
             assert wait_until(ready.exists)
             shim = int(ready.read_text())
             assert wait_until(lambda: (found := inspect(shim)) is not None and found.state == "T")
         finally:
-            os.kill(template, signal.SIGCONT)
+            os.kill(spare, signal.SIGCONT)
             both.kill(keeper)
         try:
             assert wait_until(lambda: both.keeper() != keeper)

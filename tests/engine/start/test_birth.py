@@ -27,14 +27,6 @@ def tmux() -> Iterator[OwnTmux]:
     made.close()
 
 
-def template_of(keeper: int) -> int:
-    """The process that shims are forked from."""
-    found = subprocess.run(
-        ["ps", "-o", "pid=,comm=", "--ppid", str(keeper)], capture_output=True, text=True, check=True
-    )
-    return next(int(line.split()[0]) for line in found.stdout.splitlines() if "lamp-template" in line)
-
-
 def sleeps(pid: int) -> bool:
     found = inspect(pid)
     return found is not None and found.state == "S"
@@ -45,31 +37,35 @@ def stopped(pid: int) -> bool:
     return found is not None and found.state in "Tt"
 
 
-def meet(lit: Engine, moment: str, keeper: tuple[int, int], template: int, runs: Path) -> None:
+def meet(lit: Engine, moment: str, keeper: tuple[int, int], spare: int, runs: Path) -> None:
     """Until the keeper is at this moment of the birth; then it is killed."""
     sessions = Path(lit.folder, "sessions")
     if moment == "before it began":
         assert wait_until(lambda: any(sessions.glob("*/launch.json")))
     else:
         assert wait_until(lambda: len(list(sessions.glob("*/birth.json"))) == 2)
-        assert wait_until(lambda: sleeps(keeper[0])), "it has asked its template, and waits"
+        assert wait_until(lambda: sleeps(keeper[0])), "it has asked the spare, and waits"
     if moment == "after the fork":
-        os.kill(keeper[0], signal.SIGSTOP)  # it is told by the template, and can tell nobody
-        os.kill(template, signal.SIGCONT)
+        os.kill(keeper[0], signal.SIGSTOP)  # it is told by the spare, and can tell nobody
+        os.kill(spare, signal.SIGCONT)
         assert wait_until(runs.exists)
     if moment == "with its template":
-        os.kill(template, signal.SIGKILL)
+        os.kill(lit.child("lamp-template")[0], signal.SIGKILL)
+    if moment == "with the spare":
+        os.kill(spare, signal.SIGKILL)
     os.kill(keeper[0], signal.SIGKILL)
     assert wait_until(lambda: not alive(*keeper))
 
 
 @pytest.mark.parametrize("place", ["terminal", "pipes", "tmux"])
-@pytest.mark.parametrize("moment", ["before it began", "before the fork", "after the fork", "with its template"])
+@pytest.mark.parametrize(
+    "moment", ["before it began", "before the fork", "after the fork", "with its template", "with the spare"]
+)
 def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, place: str, moment: str) -> None:
     lit.start("cat", name="first")
     keeper = lit.keeper()
-    template = template_of(keeper[0])
-    halted = keeper[0] if moment == "before it began" else template
+    spare = lit.child("lamp-spare")[0]
+    halted = keeper[0] if moment == "before it began" else spare
     os.kill(halted, signal.SIGSTOP)
     assert wait_until(lambda: stopped(halted))
 
@@ -84,12 +80,12 @@ def test_a_keeper_lost_while_it_is_asked(lit: Engine, tmux: OwnTmux, mark: str, 
     with ThreadPoolExecutor(1) as pool:
         starting = pool.map(start, [0])
         try:
-            meet(lit, moment, keeper, template, runs)
+            meet(lit, moment, keeper, spare, runs)
         finally:  # also when it goes wrong: whatever is stopped would be waited for for ever
             with suppress(ProcessLookupError):
                 os.kill(keeper[0], signal.SIGKILL)
             with suppress(ProcessLookupError):
-                os.kill(template, signal.SIGCONT)
+                os.kill(spare, signal.SIGCONT)
         session = next(iter(starting))
     assert wait_until(lambda: runs.exists() and runs.read_text())  # a shell makes the file before it writes to it
     assert lit.show(session)["state"] == "running"

@@ -28,35 +28,22 @@ def out_of_descriptors(pid: int) -> Generator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
 
 
-def template_of(keeper: int) -> int:
-    """The process that shims are forked from."""
-    children = (int(pid) for pid in os.listdir("/proc") if pid.isdigit())
-    for pid in children:
-        with suppress(OSError):
-            name, parent = (
-                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[0],
-                Path(f"/proc/{pid}/status").read_text(),
-            )
-            if name.endswith("lamp-template") and f"\nPPid:\t{keeper}\n" in parent:
-                return pid
-    raise AssertionError("there is no template")
-
-
 def test_a_start_that_finds_no_descriptor_runs_once_or_not_at_all(lit: Engine, mark: str) -> None:
     """However far it comes: what was forked and cannot be held is ended, and counts as never started."""
     lit.start("true")
-    for spare in range(12):
-        ran = lit.folder / f"ran-{spare}"
-        template = template_of(lit.keeper()[0])
-        used = len(os.listdir(f"/proc/{template}/fd"))
-        usual = resource.prlimit(template, resource.RLIMIT_NOFILE)
-        resource.prlimit(template, resource.RLIMIT_NOFILE, (used + spare, usual[1]))
+    for more in range(12):
+        ran = lit.folder / f"ran-{more}"
+        forks = (lit.child("lamp-template")[0], lit.child("lamp-spare")[0])
+        usual = resource.prlimit(forks[0], resource.RLIMIT_NOFILE)
+        for pid in forks:
+            used = len(os.listdir(f"/proc/{pid}/fd"))
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + more, usual[1]))
         try:
-            started = lit.start("sh", "-c", f"echo ran >> {ran}; sleep 300; : {mark}", name=f"job-{spare}")
+            started = lit.start("sh", "-c", f"echo ran >> {ran}; sleep 300; : {mark}", name=f"job-{more}")
         except LampError:
             started = None
-        if os.path.exists(f"/proc/{template}"):
-            resource.prlimit(template, resource.RLIMIT_NOFILE, usual)
+        with suppress(ProcessLookupError):
+            resource.prlimit(forks[0], resource.RLIMIT_NOFILE, usual)
         if started is None:
             assert wait_until(lambda: none_left(mark))
         else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from lamplighter.errors import Code, LampError
 from lamplighter.holder import identity
 from tests.support.engine import Engine
-from tests.support.processes import alive, inspect, wait_until
+from tests.support.processes import alive, wait_until
 
 
 def test_a_keeper_that_cannot_fork_says_so(lit: Engine) -> None:
@@ -33,31 +31,18 @@ def test_a_keeper_that_cannot_fork_says_so(lit: Engine) -> None:
 
 def test_a_template_that_is_killed_is_made_anew(lit: Engine) -> None:
     lit.start("cat")
-    keeper = lit.keeper()[0]
-    template = next(pid for pid in _children(keeper) if _name(pid) == "lamp-template")
-    found = inspect(template)
-    assert found is not None
-    lit.kill((template, found.start_ticks))
+    template = lit.child("lamp-template")
+    lit.kill(template)
     assert lit.start("cat")["state"] == "running"
-    assert wait_until(lambda: any(_name(pid) == "lamp-template" for pid in _children(keeper)))
+    assert lit.child("lamp-template") != template
     assert len(lit.call("list_sessions")["sessions"]) == 2
-
-
-def _spare(keeper: int) -> tuple[int, int]:
-    """The process that is to be the next session's shim."""
-    assert wait_until(lambda: any(_name(pid) == "lamp-spare" for pid in _children(keeper)))
-    pid = next(pid for pid in _children(keeper) if _name(pid) == "lamp-spare")
-    found = inspect(pid)
-    assert found is not None
-    return pid, found.start_ticks
 
 
 def test_the_next_shim_is_forked_ahead_and_another_when_it_is_killed(lit: Engine) -> None:
     lit.start("cat")
-    keeper = lit.keeper()[0]
-    spare = _spare(keeper)
+    spare = lit.child("lamp-spare")
     assert lit.shim(lit.start("cat")["id"]) == spare
-    lit.kill(_spare(keeper))
+    lit.kill(lit.child("lamp-spare"))
     session = lit.start("cat")["id"]
     assert lit.shim(session) != spare
     assert lit.call("kill_session", session=session, force=True)["certificate"]["survivors"] == []
@@ -66,26 +51,13 @@ def test_the_next_shim_is_forked_ahead_and_another_when_it_is_killed(lit: Engine
 def test_a_lost_shim_does_not_take_the_next_one_with_it(lit: Engine) -> None:
     """What a shim leaves to the keeper is told from what the keeper has of its own."""
     session = lit.start("cat")["id"]
-    spare = _spare(lit.keeper()[0])
+    spare = lit.child("lamp-spare")
     lit.kill(lit.shim(session))
     assert wait_until(lambda: lit.show(session)["holder_lost"])
     certificate = lit.call("kill_session", session=session, force=True)["certificate"]
     assert spare[0] not in [process["pid"] for process in certificate["processes"]]
     assert alive(*spare)
     assert lit.shim(lit.start("cat")["id"]) == spare
-
-
-def _children(parent: int) -> list[int]:
-    found: list[int] = []
-    for name in os.listdir("/proc"):
-        with suppress(OSError):
-            if name.isdigit() and int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(name))
-    return found
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def test_two_who_start_a_keeper_at_once_leave_one_that_is_reachable(lit: Engine) -> None:

@@ -23,7 +23,7 @@ def manner_of(agent: str, own: Mapping[str, AgentCommand]) -> AgentCommand:
 def _with_its_script(written: AgentCommand) -> AgentCommand:
     """For a known program that is run by an interpreter: the script is part of what is run, whatever comes behind it."""
     words = (*written.program, *written.headless.new)
-    program = recognise(list(words))
+    program = recognise(words)
     script = words[len(written.program) : program.length(words)] if program else ()
     if not script or written.terminal.new[: len(script)] != script:
         return written

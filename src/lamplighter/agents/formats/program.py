@@ -21,7 +21,7 @@ class Program:
     marks: tuple[str, ...] = ()
     inherited: tuple[str, ...] = ()
 
-    def runs(self, words: list[str]) -> bool:
+    def runs(self, words: Sequence[str]) -> bool:
         """Whether this command line is the program itself: by its own name, or as a script under an interpreter."""
         return self.length(words) > 0
 

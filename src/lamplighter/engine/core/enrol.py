@@ -17,7 +17,7 @@ from lamplighter.domain.permission import DAEMON, Caller
 from lamplighter.domain.session import Session
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
 from lamplighter.errors import Code, ConflictError, UnavailableError
-from lamplighter.holder.files import write_file
+from lamplighter.holder.files import create_file
 from lamplighter.store import events, losses, sessions
 
 Claim = Callable[[sqlite3.Connection, str], None]
@@ -116,13 +116,16 @@ def name_taken(name: str, by: str) -> ConflictError:
 
 
 def _make_folder(folder: str, files: Mapping[str, str]) -> None:
+    """Nobody looks into it before there is a row."""
     try:
-        os.makedirs(folder, mode=0o700)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileNotFoundError:
+            os.makedirs(folder, 0o700)
+        for name, text in files.items():
+            create_file(f"{folder}/{name}", text.encode())
     except OSError as error:
         raise _disk_full(folder) from error
-    for name, text in files.items():
-        if not write_file(f"{folder}/{name}", text.encode()):
-            raise _disk_full(folder)
 
 
 def _disk_full(where: str) -> UnavailableError:

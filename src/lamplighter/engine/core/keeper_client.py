@@ -12,7 +12,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from lamplighter.engine.core.holder_client import HolderClient
+from lamplighter.engine.core.holder_client import BrokenError, HolderClient
 from lamplighter.errors import Code, Hint, UnavailableError, Use
 from lamplighter.holder import boot, identity, proc
 from lamplighter.holder.keeper import code_version
@@ -51,9 +51,10 @@ class KeeperClient:
     ) -> tuple[dict[str, Any], socket.socket]:
         """Have a shim forked, with what belongs to its pane of tmux, if it is in one; the socket speaks to it."""
         given: dict[str, Any] = {"names": list(pane), "descriptors": list(pane.values())} if pane else {}
+        line = await self.line()
         try:
-            asked = (await self.line()).ask("spawn", spec=spec, **given)
-            answer, descriptors = await asyncio.wait_for(asked, _PATIENCE_SECONDS)
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                answer, descriptors = await line.ask("spawn", spec=spec, **given)
         except TimeoutError:
             raise UnavailableError(
                 Code.HOLDER_UNREACHABLE,
@@ -128,7 +129,7 @@ class KeeperClient:
     def _broken(self) -> None:
         if self._greeting is not None and not self._greeting.done():
             self._greeting.set_exception(
-                UnavailableError(Code.HOLDER_UNREACHABLE, "the keeper went away", f"see {self.home.state}/keeper.log")
+                BrokenError(Code.HOLDER_UNREACHABLE, "the keeper went away", f"see {self.home.state}/keeper.log")
             )
         if not self._closing and self._line is not None:
             task = asyncio.get_running_loop().create_task(self._renew())

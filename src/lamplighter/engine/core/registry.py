@@ -191,7 +191,7 @@ class SessionRegistry:
                 return None
 
             def write(db: sqlite3.Connection) -> Event:
-                sessions.save(db, changed)
+                sessions.update(db, live.session, changed)
                 if also is not None:
                     also(db)
                 return events.append(db, self.clock.now(), session, by.name, action, **detail)

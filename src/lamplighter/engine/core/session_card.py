@@ -1,6 +1,7 @@
 """A session's card: what its row in the store says, in its own folder, so that a lost store does not take the living with it.
 
-Written when the session starts and when what it says changes. Knows files; what becomes of a card is `enrolment`'s.
+Written while the session is born and when what it says changes: which processes it has then, its birth file says. Knows files;
+what becomes of a card is `store_rebuild`'s.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import replace
 from typing import Any
 
 from lamplighter.domain.facts import Facts
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Driver, Kind, Process, Session
 from lamplighter.domain.states import Running, Starting
+from lamplighter.holder import proc
 from lamplighter.holder.files import read_json, write_file
 
 CARD = "session.json"
@@ -30,7 +33,7 @@ def keep_card(folder: str, session: Session) -> None:
 
 
 def keep_changed_card(folder: str, before: Session, now: Session) -> None:
-    if now.alive and (before.main, before.protected, before.facts) != (now.main, now.protected, now.facts):
+    if now.alive and (before.protected, before.facts) != (now.protected, now.facts):
         keep_card(folder, now)
 
 
@@ -39,12 +42,13 @@ def has_card(folder: str) -> bool:
 
 
 def read_card(folder: str) -> Session | None:
-    """The session as it was, running; None when there is no card that can be read."""
+    """The session as it was, running once it was born; None when there is no card that can be read."""
     document = read_json(f"{folder}/{CARD}")
     if document is None:
         return None
     try:
-        return _session(document)
+        found = _session(document)
+        return _born(found, read_json(f"{folder}/birth.json") or {}) if found.main is None else found
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -73,6 +77,16 @@ def _document(session: Session) -> dict[str, Any]:
         "main": vars(session.main) if session.main else None,
         "shim": vars(session.shim) if session.shim else None,
     }
+
+
+def _born(session: Session, birth: dict[str, Any]) -> Session:
+    """With the processes that it has by its birth file, unless that is not written yet. A shim that took over is none that it is
+    known by: when that one greets, the loss of the first is written down."""
+    if not birth:
+        return session
+    shim, main = Process(*((0, 0) if birth.get("lost") else birth["shim"])), Process(*birth["main"])
+    began = max(session.created_at, proc.start_moment(main.start))
+    return replace(session, state=Running(), started_at=began, shim=shim, main=main)
 
 
 def _session(document: dict[str, Any]) -> Session:

@@ -261,7 +261,7 @@ def _is_mine(pid: int) -> bool:
 def _program(session: Session, server: VendorDaemon) -> list[str] | None:
     """As the session itself was started, else as the daemon was."""
     for words in (session.command, server.words):
-        program = recognise(list(words))
+        program = recognise(words)
         own = list(words[: program.length(words)]) if program else []
         found = shutil.which(own[0]) if own else None
         if found is not None:

@@ -48,32 +48,37 @@ class CommandPlanner:
     async def order(self, wish: StartWish, cwd: str, caller: Caller) -> PlannedCommand:
         """What to execute; or why that cannot be, with nothing changed."""
         manner, more = self._manner(wish)
-        way = manner.way(headless=wish.headless)
         _check_stays(wish, manner, more)
+        order = _as_it_is(wish) if manner.agent == GENERIC else await self._of_agent(wish, manner, more, cwd, caller)
+        check_command(order.head, wish.environment)
+        if wish.prompt:
+            check_command((wish.prompt,), {})
+        _check_installed(manner, cwd, wish.environment)
+        return order
+
+    async def _of_agent(
+        self, wish: StartWish, manner: AgentCommand, more: tuple[str, ...], cwd: str, caller: Caller
+    ) -> PlannedCommand:
+        way = manner.way(headless=wish.headless)
         _check_options(manner, way, more)
         _check_prompt(manner, way, wish, more)
         words, conversation = await self._begun(manner, way, wish.resume, cwd, caller)
-        known = manner.agent != GENERIC
-        order = PlannedCommand(
+        return PlannedCommand(
             head=manner.words(words, more, wish.model, headless=wish.headless),
-            agent=manner.agent if known else None,
+            agent=manner.agent,
             ending=way.prompt,
             prompt=wish.prompt,
             conversation=conversation,
             headless=wish.headless,
-            takes_packet=known,
-            closed=wish.headless and (known or wish.prompt is not None),
+            takes_packet=True,
+            closed=wish.headless,
             untested=manner.untested,
             environment=manner.environment,
         )
-        check_command(order.head, wish.environment)
-        check_command((*order.head, wish.prompt or ""), wish.environment)
-        _check_installed(manner, cwd, wish.environment)
-        return order
 
     def _manner(self, wish: StartWish) -> tuple[AgentCommand, tuple[str, ...]]:
         """How it is started, and the words that are the caller's own."""
-        program = recognise(list(wish.words))
+        program = recognise(wish.words)
         length = program.length(wish.words) if program else 0
         agent = wish.agent
         if agent is None and program and self._starts(program.name):
@@ -187,6 +192,12 @@ class CommandPlanner:
         return found
 
 
+def _as_it_is(wish: StartWish) -> PlannedCommand:
+    """A command that is no agent's: what it is told is typed, or is all that it ever reads."""
+    closed = wish.headless and wish.prompt is not None
+    return PlannedCommand(head=wish.words, prompt=wish.prompt, headless=wish.headless, closed=closed)
+
+
 def _named(words: tuple[str, ...], conversation: str) -> tuple[str, ...]:
     return tuple(word.replace(CONVERSATION, conversation) for word in words)
 
@@ -215,7 +226,7 @@ def _checked_id(word: str, manner: AgentCommand) -> str:
 def _check_stays(wish: StartWish, manner: AgentCommand, more: tuple[str, ...]) -> None:
     """One that gives its work to its agent's daemon is gone at once, and what it was to do runs where no session of ours is."""
     if manner.agent == GENERIC:
-        program = recognise(list(wish.words))
+        program = recognise(wish.words)
         if program is None or not agent_named(program.name).start:
             return
         manner, more = manner_of(program.name, {}), wish.words[program.length(wish.words) :]

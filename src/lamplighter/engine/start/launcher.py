@@ -21,6 +21,7 @@ from lamplighter.engine.core.holder_client import BrokenError, HolderClient, Ref
 from lamplighter.engine.core.keeper_client import KeeperClient
 from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
+from lamplighter.engine.core.session_card import keep_card
 from lamplighter.engine.memory.projects import Projects
 from lamplighter.engine.start.admission import Admission
 from lamplighter.engine.start.birth_check import is_born, was_born
@@ -137,6 +138,8 @@ class Launcher:
         try:
             place = await self.backends.of(session).open(session)
             spec = {**holding_spec(self.registry, session), "rows": rows, "cols": cols}
+            # While the keeper is at work.
+            asyncio.get_running_loop().call_soon(keep_card, self.registry.folder(session.id), session)
             _, sock = await self.keeper.spawn(spec, place)
             self.adopt(session.id, sock)
             return await birth

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import sqlite3
-from dataclasses import replace
 from typing import Any
 
 from lamplighter.agents import program_name
@@ -58,8 +57,17 @@ class Intents:
         name = wanted or free_name(self.registry, base)
         told = launch.order.told(self.registry.folder(identifier), launch.legacy.text if launch.legacy else None)
         backend, environment = self.backends.running_in(launch.driver), launch.environment or os.environ
-        facts = replace(
-            _first_facts(launch, line, cwd, told),
+        facts = Facts(
+            line=tuple(line),
+            inherits=tuple(launch.legacy.inherits) if launch.legacy else (),
+            labels=tuple(dict.fromkeys(check_label(label) for label in launch.labels)),
+            discard=launch.discard,
+            untested=launch.order.untested,
+            places={name: launch.environment[name] for name in variables() if name in launch.environment},
+            told=told.document,
+            conversation=first_of_agent(launch.order.conversation),
+            talk={"heeds_eof": launch.talk.heeds_eof} if launch.talk else {},
+            head=commit_of(cwd),
             client=(place_of(caller.pid) or ()) if caller.rank is Rank.CLIENT else (),
             tmux=backend.first_place(name, launch.tmux_name, wanted is not None, environment),
             awake_at=self.registry.clock.monotonic(),
@@ -154,22 +162,6 @@ class Intents:
         self.registry.remove(session.id)
         shutil.rmtree(self.registry.folder(session.id), ignore_errors=True)
         await self.registry.write(write)
-
-
-def _first_facts(launch: Launch, line: list[str], cwd: str, told: PlannedPrompt) -> Facts:
-    """What is kept of a session beside its columns, from its start on."""
-    return Facts(
-        line=tuple(line),
-        inherits=tuple(launch.legacy.inherits) if launch.legacy else (),
-        labels=tuple(dict.fromkeys(check_label(label) for label in launch.labels)),
-        discard=launch.discard,
-        untested=launch.order.untested,
-        places={name: launch.environment[name] for name in variables() if name in launch.environment},
-        told=told.document,
-        conversation=first_of_agent(launch.order.conversation),
-        talk={"heeds_eof": launch.talk.heeds_eof} if launch.talk else {},
-        head=commit_of(cwd),
-    )
 
 
 def _shown(command: tuple[str, ...]) -> str:
