@@ -57,6 +57,37 @@ def test_what_comes_of_the_stages(tmp_path: Path, cases: str, said: str, status:
     assert "version        ok" in done.stdout, "a later stage runs all the same"
 
 
+BESIDE = """
+import pathlib, sys
+sys.path.insert(0, {root!r})
+from scripts import checks
+checks.environment.ROOT = pathlib.Path.cwd()
+checks.environment.tool = lambda name: sys.executable
+waits = "import pathlib, sys, time\\nuntil = time.monotonic() + 120\\n"
+waits += "while not pathlib.Path('met').exists() and time.monotonic() < until: time.sleep(0.01)\\n"
+waits += "print('said'); sys.exit({status})"
+meets = "import pathlib; pathlib.Path('met').touch()"
+sys.exit(checks.check((checks.Stage("types", ("-", "-c", waits), beside=True), checks.Stage("meets", ("-", "-c", meets)))))
+"""
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_stage_beside_the_others_is_shown_after_them(tmp_path: Path, status: int) -> None:
+    script = BESIDE.format(root=str(ROOT), status=status)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    shown = [line.split()[:2] for line in done.stdout.splitlines() if line]
+    types, end = (["types", "FAILED"], ["Failed:", "types"]) if status else (["types", "ok"], ["All", "good."])
+    assert shown == [["meets", "ok"], *([["said"]] if status else []), types, end], done.stdout + done.stderr
+    assert done.returncode == (1 if status else 0)
+
+
+def test_a_stage_beside_the_others_ends_when_they_are_broken_off(tmp_path: Path) -> None:
+    broken = "checks._run = lambda stage: 1 / 0\nsys.exit(checks.check"
+    script = BESIDE.format(root=str(ROOT), status=0).replace("sys.exit(checks.check", broken)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "ZeroDivisionError" in done.stderr, "and it has come back, without what the other waits for"
+
+
 def test_the_pythons_that_were_not_tried_are_named() -> None:
     script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from scripts import checks; print(checks.untried())"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

@@ -25,7 +25,7 @@ from lamplighter.domain.call_key import new_key
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, identity
 from lamplighter.home import find_home
-from tests.support.processes import Process, alive, inspect, wait_until
+from tests.support.processes import Process, alive, contents, inspect, wait_until
 
 AnEngine = TypeVar("AnEngine", bound="Engine")
 ESCAPEES = str(Path(__file__).with_name("escapees.py"))
@@ -139,6 +139,11 @@ class Engine:
         assert wait_until(look), f"the keeper has no {name}"
         return found[0]
 
+    def holders(self) -> list[tuple[int, int]]:
+        """Daemon and keeper, those of them that there are."""
+        known = (identity.recorded(self.home.run, role) for role in ("daemon", "keeper"))
+        return [found for found in known if found is not None]
+
     def shim(self, session: str) -> tuple[int, int]:
         birth = json.loads((self.folder / "sessions" / session / "birth.json").read_text())
         return birth["shim"][0], birth["shim"][1]
@@ -175,8 +180,9 @@ class Engine:
 
     def begin(self) -> None:
         """A case begins: `events` are its own."""
-        if os.path.exists(self.home.daemon_socket):
-            self._before = max((event["n"] for event in self.call("list_events", limit=1)["events"]), default=0)
+        if os.path.exists(self.home.database):
+            with closing(self._store()) as db:
+                self._before = db.execute("SELECT coalesce(max(n), 0) FROM events").fetchone()[0]
 
     def clear(self) -> bool:
         """End every session and take away every file of the case; whether nobody but the engine itself is left."""
@@ -194,7 +200,7 @@ class Engine:
 
     def _forget(self) -> None:
         """Empty the store under the daemon: all but the log of events, which `begin` takes for the past."""
-        with closing(sqlite3.connect(self.home.database, timeout=self.patience)) as db, db:
+        with closing(self._store()) as db, db:
             db.execute("PRAGMA foreign_keys = OFF")
             tables = db.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
@@ -203,6 +209,9 @@ class Engine:
             for name, _ in tables:
                 if name not in ("meta", "events") and not any(name.startswith(f"{each}_") for each in virtual):
                     db.execute(f"DELETE FROM {name}")
+
+    def _store(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.home.database, timeout=self.patience)
 
     def _stays(self, process: Process) -> bool:
         """Whether it is of the engine itself: the daemon, the keeper, or what the keeper forks shims from."""
@@ -219,11 +228,14 @@ class Engine:
 
     def close(self) -> list[Process]:
         """End everything; whatever had to be killed by hand comes back, and a test fails on it."""
-        if any(self._ours()):
+        known = list(self._ours())
+        if known:
             try:
                 self.call("stop_daemon", all=True, grace="0s")
             except (LampError, OSError, boot.BootError) as error:  # what is left behind is the failure; this is why
                 print(f"the daemon was not stopped: {error!r}")
+        # First those few, and only then a look at everybody: a look costs more than what is waited for.
+        wait_until(lambda: not any(alive(each.pid, each.start_ticks) for each in known), self.patience)
         wait_until(lambda: not any(self._ours()), self.patience)
         left = list(self._ours())
         if left:
@@ -242,13 +254,14 @@ class Engine:
 
     def _ours(self) -> Iterator[Process]:
         """Processes that were started with this home, by what /proc says."""
-        mark = f"LAMPLIGHTER_HOME={self.folder}".encode()
+        mark, folder = f"LAMPLIGHTER_HOME={self.folder}".encode(), os.fsencode(self.folder)
         for name in os.listdir("/proc"):
             if name.isdigit() and int(name) != os.getpid():
                 with suppress(OSError):
-                    environ = Path(f"/proc/{name}/environ").read_bytes()
-                    cmdline = Path(f"/proc/{name}/cmdline").read_bytes()
-                    if (mark in environ and mark in environ.split(b"\0")) or os.fsencode(self.folder) in cmdline:
+                    environ = contents(f"/proc/{name}/environ")
+                    if (mark in environ and mark in environ.split(b"\0")) or folder in contents(
+                        f"/proc/{name}/cmdline"
+                    ):
                         found = inspect(int(name))
                         if found is not None:
                             yield found

@@ -24,9 +24,11 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn
+
+TYPE_CHECKING = False  # as typing has it, which takes as long to import as half of what is needed here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 BOMB_SIZE = 300
 _HOP_SECONDS = 0.003
@@ -35,14 +37,17 @@ _EXIT_OF_A_THREAD = {"x86_64": 60, "aarch64": 93}
 _DEAF_TO = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-@dataclass(frozen=True)
 class Run:
-    """What all processes of one run share: it is passed on by fork, and through the arguments by exec."""
+    """What all processes of one run share: it is passed on by fork, and through the arguments by exec.
 
-    mark: str
-    lifetime: float  # of those that rest
-    short_lifetime: float  # of those that keep forking
-    report: int  # the pipe to the main process
+    It lives `lifetime` where it rests, `short_lifetime` where it keeps forking; `report` is the pipe to the main process.
+    """
+
+    def __init__(self, mark: str, lifetime: float, short_lifetime: float, report: int) -> None:
+        self.mark = mark
+        self.lifetime = lifetime
+        self.short_lifetime = short_lifetime
+        self.report = report
 
 
 # ── What each of them does, once it is a process of its own ──────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 _DEAD = ("Z", "X", "x")
 # A process that re-forks itself may still slip through one scan, between the listing and the look at it.
 _QUIET_SCANS = 20
+_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,15 @@ def marked(token: str) -> list[Process]:
     The newest are looked at first, and then those that came meanwhile, until no more come: a process that re-forks
     itself every few milliseconds would be gone before a scan in the order of the pids gets to it.
     """
+    return _look(token, set())
+
+
+def _look(token: str, known: set[int]) -> list[Process]:
+    """What has the token, but not among the known; from then on they are known, as long as they are there."""
     found: list[Process] = []
-    known: set[int] = set()
-    while fresh := _pids() - known:
+    while fresh := (pids := _pids()) - known:
         known |= fresh
+        known &= pids
         found += [seen for pid in sorted(fresh, reverse=True) if (seen := _read(pid, token.encode()))]
     return found
 
@@ -68,8 +74,10 @@ def alive(pid: int, start_ticks: int) -> bool:
 
 
 def none_left(token: str) -> bool:
-    """Whether many scans in a row see no marked process: one scan can miss a process that keeps moving."""
-    return not any(marked(token) for _ in range(_QUIET_SCANS))
+    """Whether many scans in a row see no marked process: one scan can miss a process that keeps moving. That has another pid
+    each time, so only the first and the last scan look at those that stay."""
+    known: set[int] = set()
+    return not any(_look(token, known) for _ in range(_QUIET_SCANS - 1)) and not marked(token)
 
 
 def wait_until(predicate: Callable[[], object], timeout: float = 120.0) -> bool:
@@ -130,7 +138,7 @@ def _signal(process: Process, number: signal.Signals) -> bool:
 def _read(pid: int, token: bytes) -> Process | None:
     """The process, if it lives and has the token. The command line is read first: most processes end the look there."""
     try:
-        cmdline = _contents(f"/proc/{pid}/cmdline")
+        cmdline = contents(f"/proc/{pid}/cmdline")
         if cmdline and token not in cmdline:
             return None
         state, start = _state_and_start(f"/proc/{pid}/stat")
@@ -151,27 +159,31 @@ def _living_thread(pid: int) -> tuple[bytes, str]:
         with suppress(FileNotFoundError, ProcessLookupError):
             state, _ = _state_and_start(f"/proc/{pid}/task/{name}/stat")
             if state not in _DEAD:
-                return _contents(f"/proc/{pid}/task/{name}/cmdline"), state
+                return contents(f"/proc/{pid}/task/{name}/cmdline"), state
     return b"", "Z"
 
 
 def _state_and_start(path: str) -> tuple[str, int]:
     # The program's name stands in brackets and may hold anything, brackets and blanks too.
-    stat = _contents(path)
+    stat = contents(path)
     fields = stat[stat.rindex(b")") + 2 :].split()
     return fields[0].decode(), int(fields[19])
 
 
-def _contents(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.read()
+def contents(path: str) -> bytes:
+    """What a file of /proc says. Without a file object: a look reads one or two for each process of the machine."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = b""
+        while part := os.read(file, _BYTES):
+            text += part
+        return text
+    finally:
+        os.close(file)
 
 
 def _surroundings(pid: int) -> bytes:
-    text = b""
-    for name in ("cmdline", "environ"):
-        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
-            text += file.read()
+    text = contents(f"/proc/{pid}/cmdline") + contents(f"/proc/{pid}/environ")
     return text + os.readlink(f"/proc/{pid}/cwd").encode(errors="surrogateescape")
 
 

@@ -6,10 +6,13 @@ Knows how an engine is handed on: without a session, a process, a file or anythi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from tests.support.engine import Engine
+
+_ALWAYS_NEW = "PYTEST_CURRENT_TEST"
 
 
 class Standing:
@@ -20,12 +23,14 @@ class Standing:
     def lend(self, **environment: str) -> Generator[Engine]:
         """The one with this environment. It is kept only if the case leaves it as it found it; else it ends with the case, and
         a process that is left is a failure of that case."""
-        kind = tuple(sorted(environment.items()))
+        around = {name: value for name, value in os.environ.items() if name != _ALWAYS_NEW}
+        kind = tuple(sorted({**around, **environment}.items()))
         made = self._made.pop(kind, None) or Engine(**environment)
+        given, holders = dict(made.environment), made.holders()
         try:
             made.begin()
             yield made
-            tidy = made.clear()
+            tidy = made.clear() and made.environment == given and (not holders or made.holders() == holders)
         except BaseException:
             made.close()
             raise

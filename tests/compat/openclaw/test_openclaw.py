@@ -12,15 +12,18 @@ import pytest
 
 from lamplighter.errors import Code, ForbiddenError, LampError
 from tests.support import scripted
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine
+from tests.support.fixtures import engine_for
 from tests.support.mcp_client import LEGACY, MODERN, McpClient, ToolError, inhabitant, outside
 from tests.support.processes import none_left, wait_until
 
+pytestmark = pytest.mark.shared
+
 
 @pytest.fixture
-def claw() -> Iterator[Engine]:
-    """An engine whose settings know the scripted agents."""
-    with engine() as made:
+def claw(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """An engine whose settings know the scripted agents, from the start of its daemon on."""
+    with engine_for(request, LAMPLIGHTER_TEST="claw") as made:
         scripted.configure(made)
         yield made
 
@@ -247,6 +250,7 @@ def test_a_crashed_session_does_not_say_running_and_its_row_can_go(lit: Engine) 
         assert lit.show(crashed)["state"] == "ended"  # the record of it is kept
 
 
+@pytest.mark.alone
 def test_the_dead_do_not_count_against_the_limit(claw: Engine) -> None:
     scripted.configure(claw, sessions_per_owner="2")
     with inhabitant(claw, tools="openclaw") as agent:

@@ -21,6 +21,8 @@ from tests.support.own_tmux import OwnTmux
 from tests.support.places import ROOT
 from tests.support.processes import alive, inspect, marked, none_left, wait_until
 
+pytestmark = pytest.mark.shared
+
 FROZEN = ROOT / "tests/upgrade/0.1.0.tar.xz"
 STATUS_SURVIVORS = 8
 CGROUPS = "/sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/unified/cgroup.procs"
@@ -268,6 +270,7 @@ def test_what_somebody_was_attached_to_is_left_and_less_is_claimed(both: Engine,
 # -- asking
 
 
+@pytest.mark.alone
 def test_asking_counts_from_the_first_asking(lit: Engine, mark: str) -> None:
     """However often the daemon dies meanwhile: what does not leave is ended all the same."""
     lit.environment["LAMPLIGHTER_ASK"] = "3s"

@@ -21,8 +21,11 @@ import pytest
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from tests.support import shared_daemon
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine
+from tests.support.fixtures import engine_for
 from tests.support.processes import Process, touched, wait_until
+
+pytestmark = pytest.mark.shared
 
 
 @dataclass
@@ -89,12 +92,12 @@ def _environment(pid: int) -> bytes:
 
 
 @pytest.fixture
-def agency(tmp_path: Path) -> Iterator[Agency]:
+def agency(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Agency]:
     home = tmp_path / f"mark-{uuid.uuid4().hex}"
     home.mkdir()
     shutil.copyfile(shared_daemon.__file__, home / "codex")
     try:
-        with engine() as lit:
+        with engine_for(request) as lit:
             made = Agency(lit, home)
             try:
                 yield made

@@ -61,7 +61,7 @@ class Insider:
     """A process in a session of its own that asks the daemon for operations."""
 
     def __init__(self, made: Engine, within: ExitStack, **arguments: Any) -> None:
-        relay = [sys.executable, "-c", _RELAY, f"{made.home.run}/daemon.sock"]
+        relay = [sys.executable, "-I", "-S", "-c", _RELAY, f"{made.home.run}/daemon.sock"]
         self.agent: Inhabitant = within.enter_context(inhabitant(made, bridge=relay, **arguments))
         self.id = self.agent.session
 

@@ -386,6 +386,7 @@ def refusal(sock: socket.socket) -> str:
     return ""
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("option", "value"),
     [("idle_limit", "0"), ("idle_limit", "soon"), ("max_age", "-5m"), ("max_age", ""), ("max_memory", "5"),

@@ -214,7 +214,6 @@ def test_selections(lit: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [text for text, _ in place("owner:")] == [f"owner:{lit.show('one')['owner']}"]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     "words",
     [

@@ -23,7 +23,6 @@ def servers(client: str, text: str) -> dict[str, Any]:
     return json.loads(text)[{"vscode": "servers", "opencode": "mcp"}.get(client, "mcpServers")]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("client", names_with("setup"))
 @pytest.mark.parametrize("tools", ["core", *slice_names()[-1:]])
 def test_what_it_prints_starts_a_bridge(lit: Engine, client: str, tools: str) -> None:

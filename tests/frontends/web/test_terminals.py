@@ -10,12 +10,15 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.connection import Connection
 
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
 from tests.support.web import page
+
+pytestmark = pytest.mark.shared
 
 FLOOD = "import sys\nline = 'lamp ' * 200 + '\\n'\nwhile True: sys.stdout.write(line)"
 STREAM = "import time\nwhile True: print('lamp ' * 4000, flush=True); time.sleep(0.01)"

@@ -39,6 +39,30 @@ def test_the_next_case_finds_nothing_of_the_one_before(fresh: Standing) -> None:
         assert [event["action"] for event in lit.events()] == ["start", "started"]
 
 
+def test_an_engine_whose_daemon_was_killed_is_not_handed_on(fresh: Standing) -> None:
+    with fresh.lend() as lit:
+        lit.call("get_status")
+    with fresh.lend() as again:
+        assert again.folder == lit.folder
+        again.kill(again.daemon())
+        again.call("get_status")
+    with fresh.lend() as another:
+        assert another.folder != lit.folder
+
+
+def test_what_is_in_the_environment_of_the_tests_is_of_the_engine_too(
+    fresh: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fresh.lend() as lit:
+        lit.call("get_status")
+    monkeypatch.setenv("LANTERN", "lit")
+    with fresh.lend() as other:
+        assert other.folder != lit.folder
+        other.environment["LANTERN"] = "out"
+    with fresh.lend() as another:
+        assert another.folder not in (lit.folder, other.folder)
+
+
 def test_another_environment_is_another_engine(fresh: Standing) -> None:
     with fresh.lend() as lit, fresh.lend(LAMPLIGHTER_CGROUP="off") as other:
         assert lit.folder != other.folder
