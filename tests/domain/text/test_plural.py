@@ -14,7 +14,7 @@ from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.states import State
 from lamplighter.domain.text.plural import counted
 from lamplighter.errors import ForbiddenError
-from lamplighter.frontends.cli.text import took
+from lamplighter.frontends.cli.display.format import took
 from tests.support.places import ROOT
 
 SOURCE = ROOT / "src/lamplighter"

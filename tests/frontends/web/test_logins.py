@@ -14,7 +14,7 @@ from websockets.sync.connection import Connection
 
 from lamplighter.errors import Code, LampError
 from lamplighter.frontends.web.assets import assets
-from lamplighter.frontends.web.statuses import STATUS
+from lamplighter.frontends.web.http_status import STATUS
 from tests.support.clockwork import Clockwork
 from tests.support.engine import Engine
 from tests.support.processes import wait_until

@@ -17,8 +17,8 @@ from lamplighter.errors import LampError
 from lamplighter.frontends.calls import answered
 from lamplighter.frontends.http.guard import Guest, Receive
 from lamplighter.frontends.http.refusals import Send
+from lamplighter.frontends.web.http_status import status_of
 from lamplighter.frontends.web.replies import PROTOCOL, Stream, send_text
-from lamplighter.frontends.web.statuses import status_of
 from lamplighter.operations.host import Status
 from lamplighter.operations.operation import Result
 from lamplighter.operations.query import Events

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from lamplighter.errors import Code, InputError, LampError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.blocks import TextLine
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.statuses import STATUS, status_of
-from lamplighter.frontends.cli.texts import SELECTION
+from lamplighter.frontends.cli.commands.ls import SELECTION
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.blocks import TextLine
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import STATUS, status_of
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views import cleanup as views
 from lamplighter.home import find_home
 
@@ -93,7 +93,7 @@ def _progress(output: CommandOutput) -> Generator[_Step]:
     elif not output.terminal:
         yield lambda _done, _total, line: output.blocks([line])
     else:
-        from lamplighter.frontends.cli import styled
+        from lamplighter.frontends.cli.display import styled
 
         with styled.progress(output.out) as step:
             yield step

@@ -7,12 +7,11 @@ from typing import Any
 
 from lamplighter.domain.text.plural import counted
 from lamplighter.errors import Code, InputError, LampError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient, new_key
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.service import is_running, may_have_sessions
-from lamplighter.frontends.cli.statuses import DECLINED, STATUS, status_of
+from lamplighter.frontends.cli.daemon_client import DaemonClient, is_running, may_have_sessions, new_key
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import DECLINED, STATUS, status_of
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.endings import down as ended
 from lamplighter.home import Home, find_home
 

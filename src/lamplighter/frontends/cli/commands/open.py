@@ -9,11 +9,11 @@ import subprocess
 from typing import Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient, new_key
+from lamplighter.frontends.cli.caller_context import own_environment
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.requests import own_environment
+from lamplighter.frontends.cli.daemon_client import DaemonClient, new_key
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.page import closed, opened
 from lamplighter.holder.files import write_file
 from lamplighter.home import Home, find_home

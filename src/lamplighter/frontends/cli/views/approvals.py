@@ -7,8 +7,8 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine, facts
-from lamplighter.frontends.cli.text import ago, clean, command_line, instant
+from lamplighter.frontends.cli.display.blocks import Block, Span, Table, TextLine, facts
+from lamplighter.frontends.cli.display.format import ago, clean, command_line, instant
 from lamplighter.frontends.cli.views.sessions import verdict
 
 _TMUX_ACTS = {"type_in_tmux": "type into", "read_tmux": "read the screen of", "kill_tmux": "kill"}

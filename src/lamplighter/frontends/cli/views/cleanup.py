@@ -6,8 +6,8 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine
-from lamplighter.frontends.cli.text import clean, size, took
+from lamplighter.frontends.cli.display.blocks import Block, Span, Table, TextLine
+from lamplighter.frontends.cli.display.format import clean, size, took
 from lamplighter.frontends.cli.views.endings import survivor
 from lamplighter.frontends.cli.views.sessions import verdict
 

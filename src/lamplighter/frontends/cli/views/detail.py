@@ -7,8 +7,8 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, TextLine, facts, grow
-from lamplighter.frontends.cli.text import age, ago, clean, command_line, cpu, exit_words, size
+from lamplighter.frontends.cli.display.blocks import Block, Branch, Forest, Span, TextLine, facts, grow
+from lamplighter.frontends.cli.display.format import age, ago, clean, command_line, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof, survived
 from lamplighter.frontends.cli.views.handoffs import left, summary
 from lamplighter.frontends.cli.views.sessions import verdict

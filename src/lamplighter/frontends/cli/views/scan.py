@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, TextLine
-from lamplighter.frontends.cli.text import ago, clean, size
+from lamplighter.frontends.cli.display.blocks import Block, TextLine
+from lamplighter.frontends.cli.display.format import ago, clean, size
 
 _STYLES = {"certain": "bad", "likely": "warn"}
 _WIDTH = 60

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine, grow
-from lamplighter.frontends.cli.text import age, clean, command_line, cpu, size
+from lamplighter.frontends.cli.display.blocks import Block, Branch, Forest, Span, Table, TextLine, grow
+from lamplighter.frontends.cli.display.format import age, clean, command_line, cpu, size
 
 Session = dict[str, Any]
 

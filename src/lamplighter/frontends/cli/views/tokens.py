@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.frontends.cli.blocks import Block, Table, TextLine, facts
-from lamplighter.frontends.cli.text import clean
+from lamplighter.frontends.cli.display.blocks import Block, Table, TextLine, facts
+from lamplighter.frontends.cli.display.format import clean
 
 
 def created(result: dict[str, Any]) -> list[Block]:
