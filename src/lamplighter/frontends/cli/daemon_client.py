@@ -100,7 +100,7 @@ class DaemonClient:
             arguments = again(arguments) if again else arguments
 
     def _connect(self, *, retry: bool) -> socket.socket:
-        from lamplighter.holder.boot import BootError, connect_daemon, try_connect
+        from lamplighter.holder.boot import try_connect
 
         found = try_connect(self.home.run, self.home.state)
         if found is not None:
@@ -109,13 +109,12 @@ class DaemonClient:
             if retry:
                 raise _BrokenError
             raise unreachable("the daemon is not running", "lamp up starts it, and so does every command that needs it")
-        make_folders(self.home)
         try:
-            return connect_daemon(self.home.run, self.home.state)
-        except BootError as error:
+            return connect(self.home)
+        except UnavailableError as error:
             if retry:
                 raise _BrokenError from error
-            raise unreachable(f"the daemon does not start: {error}", f"look into {self.home.state}") from None
+            raise
 
 
 class _Connection:
@@ -195,6 +194,17 @@ def _is_past(until: float | None) -> bool:
 
 def unreachable(message: str, hint: str = "lamp status shows whether it runs; then try again") -> UnavailableError:
     return UnavailableError(Code.DAEMON_UNREACHABLE, message, hint)
+
+
+def connect(home: Home) -> socket.socket:
+    """To the daemon, which is started if need be."""
+    from lamplighter.holder.boot import BootError, connect_daemon
+
+    make_folders(home)
+    try:
+        return connect_daemon(home.run, home.state)
+    except BootError as error:
+        raise unreachable(f"the daemon does not start: {error}", f"look into {home.state}") from None
 
 
 def make_folders(home: Home) -> None:

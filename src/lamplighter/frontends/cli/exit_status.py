@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.errors import Code
+from lamplighter.errors import Code, LampError
 
 STATUS: dict[Code, int] = {
     Code.INTERNAL: 1,
@@ -60,6 +60,14 @@ def status_of_result(result: dict[str, Any]) -> int:
     if any(check.get("state") == "bad" for check in result.get("checks", ())):
         return STATUS[Code.UNSUPPORTED]
     return 0
+
+
+def status_of_several(rows: list[dict[str, Any]], *, survived: bool) -> int:
+    """Survivors first, then the first error. What is skipped is no failure."""
+    errors = [row["error"] for row in rows if row.get("error")]
+    if survived or not errors:
+        return STATUS[Code.SURVIVORS] if survived else 0
+    return status_of(LampError.from_document(errors[0]).code)
 
 
 DECLINED = 9

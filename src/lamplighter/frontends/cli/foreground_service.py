@@ -12,7 +12,7 @@ import os
 import select
 import socket
 
-from lamplighter.frontends.cli.daemon_client import DaemonClient, make_folders, new_key, unreachable
+from lamplighter.frontends.cli.daemon_client import DaemonClient, connect, is_running, new_key
 from lamplighter.frontends.cli.display.output import CommandOutput
 from lamplighter.frontends.cli.terminal.signals import Signals
 from lamplighter.home import Home
@@ -23,9 +23,8 @@ _PATIENCE = 10.0
 def stay(home: Home, output: CommandOutput) -> int:
     """Start the daemon if need be, and stay. TERM, INT or HUP stop it; so does whoever says `lamp down`."""
     with Signals(("TERM", "INT", "HUP")) as signals:
-        make_folders(home)
         while True:
-            with _connect(home) as sock:
+            with connect(home) as sock:
                 notify(f"READY=1\nSTATUS=the daemon answers on {home.daemon_socket}")
                 told = _wait(sock, signals)
             if told:
@@ -37,15 +36,6 @@ def stay(home: Home, output: CommandOutput) -> int:
                 output.note("lamp: the daemon was told to go; sessions go on")
                 return 0
             notify("STATUS=the daemon died and is started again")
-
-
-def _connect(home: Home) -> socket.socket:
-    from lamplighter.holder.boot import BootError, connect_daemon
-
-    try:
-        return connect_daemon(home.run, home.state)
-    except BootError as error:
-        raise unreachable(f"the daemon does not start: {error}", f"look into {home.state}") from None
 
 
 def _wait(sock: socket.socket, signals: Signals) -> str:
@@ -63,8 +53,6 @@ def _wait(sock: socket.socket, signals: Signals) -> str:
 
 
 def _stop(home: Home) -> None:
-    from lamplighter.frontends.cli.daemon_client import is_running
-
     if is_running(home):
         DaemonClient(home, start=False, patience=_PATIENCE).call("stop_daemon", {}, new_key())
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_SECONDS = {"start": 4.0, "compact": 3.0, "stop": 1.0, "end": 1.0}
-"""How long an agent is kept waiting at most. At a start a daemon may have to be started first."""
+SECONDS = {"start": 4.0, "stop": 1.0, "compact": 3.0, "end": 1.0}
+"""The events, and how long an agent is kept waiting at most. At a start a daemon may have to be started first."""
 _LONGEST = 1 << 20
 _MOST = 64 << 20
 _CHUNK = 1 << 18
@@ -30,16 +30,16 @@ _LONG_WORD = 20_000
 
 def main(words: list[str]) -> int:
     """Always 0. Standard error stays empty too: some agents show it to their user, some to their model."""
-    if len(words) == 2 and words[1] in _SECONDS:
+    if len(words) == 2 and words[1] in SECONDS:
         try:
-            _tell(words[0], words[1], time.monotonic() + _SECONDS[words[1]])
+            _tell(words[0], words[1], time.monotonic() + SECONDS[words[1]])
         except BaseException:  # also Ctrl-C, which is meant for the agent
             return 0
     return 0
 
 
 def _tell(agent: str, event: str, until: float) -> None:
-    said = _read(until - _SECONDS[event] / 2)
+    said = _read(until - SECONDS[event] / 2)
     connection = _connect(event, until)
     if connection is None:
         return

@@ -25,11 +25,8 @@ class HookCommand(Command):
     def make_fields(self, operations: Mapping[str, Document]) -> list[Field]:
         return [
             place("agent", "agent that runs the hook", choices=AgentNames("hooks")),
-            place("event", "event that happened", choices=list(HOOK_EVENTS)),
+            place("event", "event that happened", choices=list(hook_client.SECONDS)),
         ]
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
         return hook_client.main([arguments.request["agent"], arguments.request["event"]])
-
-
-HOOK_EVENTS = ("start", "stop", "compact", "end")

@@ -9,7 +9,7 @@ from lamplighter.frontends.cli.command import Command, Document, Field, option, 
 from lamplighter.frontends.cli.daemon_client import DaemonClient
 from lamplighter.frontends.cli.display.output import CommandOutput
 from lamplighter.frontends.cli.parser.arguments import Arguments
-from lamplighter.frontends.cli.views.tokens import created, listed, revoked
+from lamplighter.frontends.cli.views.access import created, listed, revoked
 from lamplighter.home import find_home
 
 _TAKES = {"create": ("name", "scope", "expires"), "ls": (), "revoke": ("name",)}

@@ -13,7 +13,7 @@ from typing import Any
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.size import format_size as size
 
-__all__ = ["age", "ago", "clean", "command_line", "cpu", "exit_words", "instant", "size", "took", "width"]
+__all__ = ["age", "ago", "clean", "command_line", "cpu", "exit_words", "instant", "named", "size", "took", "width"]
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./~")
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, and they move nothing
@@ -64,6 +64,11 @@ def cpu(seconds: float) -> str:
 def took(seconds: float | None) -> str:
     """How long an ending took. Less than nothing is a clock's mistake, or that of a holder of before, and is not shown."""
     return "-" if seconds is None else f"{max(0.0, seconds):.2f} s"
+
+
+def named(found: dict[str, Any]) -> str:
+    """A session's name, or a leak's, and its id."""
+    return f"{clean(found.get('name', ''))} ({clean(found.get('id', ''))})"
 
 
 def exit_words(found: dict[str, Any] | None) -> str:

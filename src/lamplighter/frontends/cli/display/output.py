@@ -71,6 +71,22 @@ class CommandOutput:
         self.err.write(f"{text}\n")
         self.err.flush()
 
+    def can_ask(self, shown: TextIO | None = None) -> bool:
+        """Whether a person is there who reads what is asked, and can answer. `shown`: where they read what it is about."""
+        return sys.stdin is not None and sys.stdin.isatty() and (shown or self.err).isatty()
+
+    def ask(self, question: str) -> str:
+        """What the person answers."""
+        answer = ""
+        try:
+            self.err.write(question)
+            self.err.flush()
+            answer = sys.stdin.readline()
+        finally:
+            if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what comes next begins on a line of its own
+                self.note("")
+        return answer.strip().lower()
+
     def _draw(self, blocks: Iterable[Block], stream: TextIO) -> None:
         blocks = list(blocks)
         if not stream.isatty():

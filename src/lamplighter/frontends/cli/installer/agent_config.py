@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import field
-from difflib import unified_diff
 from itertools import groupby
 from typing import Any
 
@@ -22,7 +21,7 @@ from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.cli.caller_context import own_command
 from lamplighter.frontends.cli.installer import ledger
 from lamplighter.frontends.cli.installer.config_text import ConfigText, Piece
-from lamplighter.frontends.cli.installer.installation import Installation
+from lamplighter.frontends.cli.installer.installation import Installation, difference
 from lamplighter.frontends.cli.installer.ledger import Ledger, LedgerFile, checksum
 from lamplighter.frontends.cli.installer.operator_check import check_operator
 from lamplighter.frontends.cli.installer.own_file import FileChange
@@ -66,10 +65,8 @@ class AgentInstallation(Installation):
 
     def difference(self, step: FileChange) -> list[str]:
         change = next(change for change in self.changes if change.path == step.path)
-        before, after = (
-            (text or b"").decode("utf-8", "replace").splitlines() for text in (change.current, change.after)
-        )
-        return list(unified_diff(before, after, lineterm="", n=2))[2:] if change.current is not None else after
+        before = None if change.current is None else change.current.decode("utf-8", "replace")
+        return difference(before, (change.after or b"").decode("utf-8", "replace"))
 
     def do(self) -> list[dict[str, Any]]:
         try:

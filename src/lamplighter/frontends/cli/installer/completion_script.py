@@ -13,7 +13,7 @@ from typing import Any
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.caller_context import own_command
 from lamplighter.frontends.cli.installer.installation import Installation
-from lamplighter.frontends.cli.installer.own_file import marked, put, standing, take
+from lamplighter.frontends.cli.installer.own_file import marked, put, standing, take, xdg_folder
 
 SHELLS = ("bash", "zsh", "fish")
 _BASH_COMPLETION = ("/usr/share/bash-completion/bash_completion", "/etc/profile.d/bash_completion.sh")
@@ -60,11 +60,11 @@ def _own_shell() -> str:
 
 def _places(shell: str) -> list[str]:
     """Where the script is put, first; then where else it may have been put before."""
-    data = _xdg("XDG_DATA_HOME", ".local/share")
+    data = xdg_folder("XDG_DATA_HOME", ".local/share")
     if shell == "bash":
         return [f"{os.environ.get('BASH_COMPLETION_USER_DIR') or f'{data}/bash-completion'}/completions/lamp"]
     if shell == "fish":
-        return [f"{_xdg('XDG_CONFIG_HOME', '.config')}/fish/completions/lamp.fish"]
+        return [f"{xdg_folder('XDG_CONFIG_HOME', '.config')}/fish/completions/lamp.fish"]
     usual = f"{data}/zsh/site-functions"
     mine = [
         folder for folder in _fpath() if folder.startswith(f"{os.path.expanduser('~')}/") and os.access(folder, os.W_OK)
@@ -100,10 +100,6 @@ def _advice(shell: str, path: str) -> list[str]:
             "bash looks there only with the package bash-completion; or put source <(lamp completion bash) into ~/.bashrc"
         ]
     return ["it works in every shell that you start from now on"]
-
-
-def _xdg(name: str, usual: str) -> str:
-    return os.path.abspath(os.environ.get(name) or os.path.join(os.path.expanduser("~"), usual))
 
 
 def _fish_quoted(word: str) -> str:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import shutil
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -169,7 +168,7 @@ def _alive(home: Home) -> int:
 
 
 def _agreed(shown: list[str], output: CommandOutput) -> bool:
-    if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
+    if not output.can_ask():
         raise InputError(
             Code.BAD_INPUT,
             "uninstall --everything takes all of Lamplighter away, and there is no terminal to ask on",
@@ -177,9 +176,7 @@ def _agreed(shown: list[str], output: CommandOutput) -> bool:
         )
     for line in shown:
         output.note(clean(line))
-    output.err.write("Take all of this away? What sessions knew is lost with it. [y/N] ")
-    output.err.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return output.ask("Take all of this away? What sessions knew is lost with it. [y/N] ") in ("y", "yes")
 
 
 def _stop(home: Home) -> None:

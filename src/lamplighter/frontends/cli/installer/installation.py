@@ -57,7 +57,7 @@ class Installation:
 
     def difference(self, step: FileChange) -> list[str]:
         """The change of a file, before it is made."""
-        return _as_diff(step)
+        return difference(read(step.path) or None, step.text) if step.act == "write" else []
 
     def do(self) -> list[dict[str, Any]]:
         """Carry it out; the commands that failed."""
@@ -96,13 +96,11 @@ def _target(step: FileChange) -> str:
     return f"  to  {clean(step.to)}" if step.to else ""
 
 
-def _as_diff(step: FileChange) -> list[str]:
+def difference(before: str | None, after: str) -> list[str]:
     """A new file is shown whole."""
-    if step.act != "write":
-        return []
-    before = read(step.path).splitlines()
-    after = step.text.splitlines()
-    return list(unified_diff(before, after, lineterm="", n=2))[2:] if before else after
+    if before is None:
+        return after.splitlines()
+    return list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))[2:]
 
 
 def _run(commands: list[list[str]]) -> list[dict[str, Any]]:

@@ -104,23 +104,29 @@ def missing_folders(path: str) -> list[str]:
 
 def write(path: str, data: bytes, new_mode: int) -> None:
     """Whole or not at all. A link stays a link, and a file that is there keeps its mode and its owner."""
-    real = os.path.realpath(path)
-    os.makedirs(os.path.dirname(real), exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".lamp-", suffix="~", dir=os.path.dirname(real))
+    real, mode, owner = os.path.realpath(path), new_mode, None
+    with contextlib.suppress(FileNotFoundError):
+        found = os.stat(real)
+        mode = stat.S_IMODE(found.st_mode)
+        owner = found.st_uid, found.st_gid
+    replace_file(real, data, mode, owner)
+
+
+def replace_file(path: str, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
+    """Whole or not at all."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=".lamp-", suffix="~", dir=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
-        mode = new_mode
-        with contextlib.suppress(FileNotFoundError):
-            found = os.stat(real)
-            mode = stat.S_IMODE(found.st_mode)
-            if (found.st_uid, found.st_gid) != (os.getuid(), os.getgid()):
-                with contextlib.suppress(PermissionError):
-                    os.chown(temporary, found.st_uid, found.st_gid)
+        if owner is not None and owner != (os.getuid(), os.getgid()):
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, *owner)
         os.chmod(temporary, mode)
-        os.replace(temporary, real)
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)

@@ -6,12 +6,11 @@ Knows files and their marks; knows nothing of what they are for.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import re
-import tempfile
 from typing import NamedTuple
+
+from lamplighter.frontends.cli.installer.ledger import checksum, replace_file
 
 _MARK = re.compile(r"^# lamp install wrote this \(([0-9a-f]{16})\).*\n", re.MULTILINE)
 _LONGEST = 1 << 20
@@ -77,7 +76,7 @@ def take(path: str) -> list[FileChange]:
 def perform(step: FileChange) -> None:
     """Do it. Each step is whole or not done, and what is left after a crash is what the next call begins with."""
     if step.act == "write":
-        _write(step.path, step.text)
+        replace_file(step.path, step.text.encode("utf-8", "surrogateescape"), 0o644)
     elif step.act == "move":
         # Not a rename, which would replace what another install has put there meanwhile.
         os.link(step.path, step.to, follow_symlinks=False)
@@ -95,25 +94,13 @@ def read(path: str) -> str:
         return ""
 
 
-def _write(path: str, text: str) -> None:
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".lamp-", suffix="~", dir=folder)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+def xdg_folder(name: str, usual: str) -> str:
+    """A folder of the user's, by its variable, or where it usually is at home."""
+    return os.path.abspath(os.environ.get(name) or os.path.join(os.path.expanduser("~"), usual))
 
 
 def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return checksum(text.encode("utf-8", "surrogateescape"))[:16]
 
 
 def _free(path: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from lamplighter.errors import Code, InputError, UnavailableError
 from lamplighter.frontends.cli.caller_context import own_command
 from lamplighter.frontends.cli.installer.installation import Installation
-from lamplighter.frontends.cli.installer.own_file import BEFORE, marked, put, standing, take
+from lamplighter.frontends.cli.installer.own_file import BEFORE, marked, put, standing, take, xdg_folder
 
 NAME = "lamplighter.service"
 _FOLDERS = ("LAMPLIGHTER_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
@@ -73,8 +73,7 @@ def uninstall(options: dict[str, Any]) -> Installation:
 
 
 def path() -> str:
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(os.path.abspath(config), "systemd", "user", NAME)
+    return os.path.join(xdg_folder("XDG_CONFIG_HOME", ".config"), "systemd", "user", NAME)
 
 
 def text() -> str:

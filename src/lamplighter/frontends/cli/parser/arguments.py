@@ -45,7 +45,6 @@ _METAVARS = {
     "commits": "SHA",
     "after": "TIME",
     "before": "TIME",
-    "types": "TYPE",
     "content": "TEXT",
 }
 

@@ -35,6 +35,12 @@ def verdict(session: Session) -> Span:
     return clean(session["verdict"]), _VERDICTS.get(session["verdict"], "")
 
 
+def verdict_and_evidence(session: Session) -> Span:
+    word, style = verdict(session)
+    evidence = "; ".join(map(clean, session["evidence"]))
+    return (f"{word}: {evidence}" if evidence else word, style)
+
+
 def table(sessions: list[Session]) -> Table:
     now = time.time()
     return Table(_TITLES, [_row(session, now) for session in sessions], _RIGHT, soft="because")

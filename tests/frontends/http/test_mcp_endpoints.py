@@ -11,7 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.token import Token
-from lamplighter.frontends.http.endpoint import Endpoint
+from lamplighter.frontends.http.mcp_endpoints import McpEndpoint
 
 TOKEN = Token("tk-1", "test", "", frozenset({"read"}), 0.0, None)
 CALLER = Caller(Rank.TOKEN, "token:test", scopes=TOKEN.scopes)
@@ -20,7 +20,7 @@ CALLER = Caller(Rank.TOKEN, "token:test", scopes=TOKEN.scopes)
 class Asker:
     """Requests without a socket."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: McpEndpoint) -> None:
         self.endpoint = endpoint
         self.session = b""
 
@@ -47,7 +47,7 @@ class Asker:
 
 def test_idle_sessions_end() -> None:
     async def main() -> None:
-        endpoint = await Endpoint(StreamableHTTPSessionManager(Server("test"), session_idle_timeout=None)).begin()
+        endpoint = await McpEndpoint(StreamableHTTPSessionManager(Server("test"), session_idle_timeout=None)).begin()
         askers = [Asker(endpoint) for _ in range(3)]
         info = {"name": "test", "version": "1"}
         for asker in askers:

@@ -1,7 +1,9 @@
-"""One toolset over HTTP, and the sessions of the older era at it: whose each is, and when it is over.
+"""MCP over HTTP: which path leads to which toolset, each served by the SDK's Streamable HTTP in both eras; and the sessions of
+the older one: whose each is, and when it is over.
 
 A session belongs to the token that began it: the SDK compares, we tell it whose request it is. How long one may lie idle is
-looked after here, because what was begun in it (a subscription) has to end with it. Knows the SDK; knows no tool.
+looked after here, because what was begun in it (a subscription) has to end with it. Knows paths and the SDK; who may come in
+is the guard's, what is said the toolset's.
 """
 
 from __future__ import annotations
@@ -13,16 +15,18 @@ from contextlib import contextmanager, suppress
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Message, Receive, Scope, Send
 
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.token import Token
-from lamplighter.frontends.http.guard import Receive, Scope
-from lamplighter.frontends.http.refusals import Message, Send
+from lamplighter.frontends.http.guard import LONGEST
 from lamplighter.frontends.mcp.server import STATE
+from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.frontends.mcp.tool_context import McpClient
+from lamplighter.frontends.mcp.toolsets import TOOLSETS
 from lamplighter.lazy_dataclass import dataclass
 
-MOST_SESSIONS = 1000
+_MOST_SESSIONS = 1000
 _IDLE_SECONDS = 1800.0
 _LOOK_SECONDS = 60.0
 _SESSION = b"mcp-session-id"
@@ -48,7 +52,7 @@ class HttpSession:
             self.since = asyncio.get_running_loop().time()
 
 
-class Endpoint:
+class McpEndpoint:
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self.manager = manager
         self._sessions: dict[bytes, HttpSession] = {}
@@ -56,7 +60,7 @@ class Endpoint:
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def begin(self) -> Endpoint:
+    async def begin(self) -> McpEndpoint:
         self._task = asyncio.get_running_loop().create_task(self._hold(), name="mcp over http")
         await self._ready.wait()
         return self
@@ -145,6 +149,42 @@ class Endpoint:
         session = self._sessions.pop(name, None)
         if session is not None:
             session.client.gone.set()
+
+
+class McpEndpoints:
+    def __init__(self, servers: Servers) -> None:
+        self.servers = servers
+        self._open: dict[str, McpEndpoint] = {}
+        self._lock = asyncio.Lock()
+
+    def has(self, path: str) -> bool:
+        return path == "/mcp" or (path.startswith("/mcp/") and path[5:] in TOOLSETS)
+
+    async def serve(self, token: Token, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = await self._get(scope["path"][5:] or "core")
+        await endpoint.serve(token, caller, scope, receive, send)
+
+    async def forget(self, token: Token) -> None:
+        for endpoint in list(self._open.values()):
+            await endpoint.forget(token)
+
+    async def close(self) -> None:
+        for endpoint in self._open.values():
+            await endpoint.close()
+
+    async def _get(self, name: str) -> McpEndpoint:
+        async with self._lock:
+            if name not in self._open:
+                # In the older era answers come as a stream: a long call shows signs of life that way, and can ask and tell
+                # meanwhile. In the newer one what is quick comes as plain JSON; the SDK sees to that.
+                manager = StreamableHTTPSessionManager(
+                    await self.servers.get(name),
+                    max_request_body_size=LONGEST,
+                    max_sessions=_MOST_SESSIONS,
+                    session_idle_timeout=None,
+                )
+                self._open[name] = await McpEndpoint(manager).begin()
+            return self._open[name]
 
 
 async def _nothing_more() -> Message:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
+from starlette.types import Receive, Send
 
 from lamplighter.errors import LampError
 from lamplighter.frontends.calls import CallAnswer, CallerGoneError, answered
-from lamplighter.frontends.http.guard import Guest, Receive
-from lamplighter.frontends.http.refusals import Send
+from lamplighter.frontends.http.guard import Guest
 from lamplighter.frontends.web.http_status import status_of
-from lamplighter.frontends.web.replies import Stream, body_of, send_text
+from lamplighter.frontends.web.replies import Stream, body_of, send_text, while_there
 from lamplighter.operations import find_operation
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _BEAT_SECONDS = 15.0
 
 
-class Calls:
+class ApiCalls:
     def __init__(self, app: App) -> None:
         self.app = app
 
@@ -39,21 +38,7 @@ class Calls:
             except LampError as error:
                 await _say(CallAnswer(error), send, stream)
                 return
-            await self._attended(self._answer(guest, name, body, send, stream), receive)
-
-    async def _attended(self, answer: Coroutine[Any, Any, None], receive: Receive) -> None:
-        """Until it is answered, or whoever asked leaves. What changes something goes on all the same."""
-        answering = asyncio.ensure_future(answer)
-        leaving = asyncio.ensure_future(_left(receive))
-        try:
-            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if answering.done():
-                answering.result()
-        finally:
-            for task in (answering, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            await while_there(self._answer(guest, name, body, send, stream), receive)
 
     async def _answer(self, guest: Guest, name: str, body: dict[str, Any], send: Send, stream: Stream | None) -> None:
         async def emit(item: BaseModel) -> None:
@@ -94,11 +79,6 @@ async def _say(answer: CallAnswer, send: Send, stream: Stream | None) -> None:
         return
     status = status_of(answer.outcome.code) if isinstance(answer.outcome, LampError) else 200
     await send_text(send, status, text)
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _beat(stream: Stream) -> None:
