@@ -16,41 +16,23 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    command=(
-        list[str],
-        Field(default_factory=list, description="program and arguments; with agent: arguments added to it"),
-    ),
-    agent=(
-        str | None,
-        Field(
-            default=None,
-            description="claude, codex, gemini…; needed by prompt, resume and model",
-        ),
-    ),
-    prompt=(str | None, Field(default=None, description="the agent's first prompt")),
-    resume=(
-        str | None,
-        Field(default=None, description="conversation to continue, not a new one: its id, a session, or last"),
-    ),
-    model=(str | None, Field(default=None, description="the agent's model")),
-    headless=(bool, Field(default=False, description="without a terminal, on pipes")),
-    tmux=(bool, Field(default=False, description="in a window of the user's tmux")),
-    keep_children=(bool, Field(default=False, description="its child processes may outlive it")),
+    command="program and arguments; with agent: arguments added to it",
+    agent="claude, codex, gemini…; needed by prompt, resume and model",
+    prompt="the agent's first prompt",
+    resume="conversation to continue, not a new one: its id, a session, or last",
+    model="the agent's model",
+    headless="without a terminal, on pipes",
+    tmux="in a window of the user's tmux",
+    keep_children="its child processes may outlive it",
     kind=(Literal["task", "subagent", "cron"], Field(default="task", description="for selections and default limits")),
-    cwd=(str | None, Field(default=None, description="absolute; default: yours")),
-    name=(
-        str | None,
-        Field(default=None, description="unique among living sessions; default: from the command"),
-    ),
-    project=(str | None, Field(default=None, description="default: that of cwd")),
-    idle_limit=(
-        str | None,
-        Field(default=None, description="end it when quiet this long: 30m, 8h"),
-    ),
-    max_age=(str | None, Field(default=None, description="end it at this age: 2h, 3d")),
-    max_memory=(str | None, Field(default=None, description="end it above this: 500M, 2G")),
-    from_session=(str | None, Field(default=None, description="whose hand-off it gets: id, name, or last")),
-    env=(dict[str, str], Field(default_factory=dict, description="added to your variables")),
+    cwd="absolute; default: yours",
+    name="unique among living sessions; default: from the command",
+    project="default: that of cwd",
+    idle_limit="end it when quiet this long: 30m, 8h",
+    max_age="end it at this age: 2h, 3d",
+    max_memory="end it above this: 500M, 2G",
+    from_session="whose hand-off it gets: id, name, or last",
+    env="added to your variables",
 )
 
 
