@@ -33,9 +33,12 @@ def derived(
 ) -> type[Request]:
     """The operation's `fields` as they are, and `changes`, which come first: a text for a field that reads otherwise over MCP,
     and (type, Field) for one that is another there."""
-    known = {field: _reworded(operation, field, text) for field, text in changes.items() if isinstance(text, str)}
-    kept = {field: _described(operation, field) for field in fields}
-    return create_model(name, __base__=Request, **{**changes, **known, **kept})
+    made: dict[str, Any] = {
+        field: _reworded(operation, field, change) if isinstance(change, str) else change
+        for field, change in changes.items()
+    }
+    made |= {field: _described(operation, field) for field in fields}
+    return create_model(name, __base__=Request, **made)
 
 
 def _described(operation: type[Request], name: str) -> tuple[Any, FieldInfo]:
