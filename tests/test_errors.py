@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lamplighter.errors import Code, ForbiddenError, LampError, MissingError
-from lamplighter.frontends.cli import statuses as cli
-from lamplighter.frontends.web import statuses as web
+from lamplighter.frontends.cli import exit_status as cli
+from lamplighter.frontends.web import http_status as web
 
 NEWER = {"code": "HOST_UNREACHABLE", "message": "laptop does not answer", "hint": "wait", "details": {"host": "laptop"}}
 

@@ -16,9 +16,10 @@ import pytest
 from lamplighter.domain.limits import Limits
 from lamplighter.domain.session import Kind
 from lamplighter.errors import Code
-from lamplighter.frontends.cli import catalogue, generate
-from lamplighter.frontends.cli.arguments import parse
-from lamplighter.frontends.cli.statuses import STATUS
+from lamplighter.frontends.cli import generate
+from lamplighter.frontends.cli.catalogue import load
+from lamplighter.frontends.cli.exit_status import STATUS
+from lamplighter.frontends.cli.parser.arguments import parse
 from lamplighter.settings import Settings, load_settings
 from scripts.docs import navigation
 from tests.support.engine import Engine
@@ -167,7 +168,7 @@ def test_the_registrys_description_fits_the_package() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/howto-cron.md", "docs/howto-claude.md"])
 def test_what_a_newcomer_is_told_to_type_is_understood(page: str) -> None:
     """Each line of a block without a language that begins with `lamp`, also in a crontab."""
-    commands = catalogue.load()
+    commands = load()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
     lines = [
         found

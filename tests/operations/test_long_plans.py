@@ -21,8 +21,7 @@ from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.plan import Plan, PlanRequest, Row, Sighting
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, ForbiddenError
-from lamplighter.frontends.cli.blocks import Block
-from lamplighter.frontends.cli.plain import lines
+from lamplighter.frontends.cli.display.blocks import Block, lines
 from lamplighter.frontends.cli.views import approvals as views
 from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.operations.call import Call

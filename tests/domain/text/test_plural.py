@@ -12,7 +12,7 @@ from lamplighter.domain.permission import Act, Caller, Rank, check
 from lamplighter.domain.session import Driver, Kind, Session
 from lamplighter.domain.text.plural import counted
 from lamplighter.errors import ForbiddenError
-from lamplighter.frontends.cli.text import took
+from lamplighter.frontends.cli.display.format import took
 from tests.support.places import ROOT
 
 SOURCE = ROOT / "src/lamplighter"

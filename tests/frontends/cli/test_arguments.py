@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.arguments import parse
+from lamplighter.frontends.cli.catalogue import load
+from lamplighter.frontends.cli.parser.arguments import parse
 
-COMMANDS = catalogue.load()
+COMMANDS = load()
 
 
 def request(line: str | list[str]) -> dict[str, Any]:

@@ -9,15 +9,18 @@ from keyword import iskeyword
 
 from lamplighter import compat, operations
 from lamplighter.errors import Code
-from lamplighter.frontends.cli import catalogue, commands, generate, guide, plain
+from lamplighter.frontends.cli import commands, generate
+from lamplighter.frontends.cli.catalogue import load
 from lamplighter.frontends.cli.command import Command
 from lamplighter.frontends.cli.commands import NAMES
-from lamplighter.frontends.cli.statuses import MEANINGS, STATUS
+from lamplighter.frontends.cli.display.blocks import plain_lines
+from lamplighter.frontends.cli.exit_status import MEANINGS, STATUS
+from lamplighter.frontends.cli.parser import help_pages
 from lamplighter.operations import every_operation
 from lamplighter.operations.operation import OPERATIONS
 from lamplighter.slices import operation_modules
 
-COMMANDS = catalogue.load()
+COMMANDS = load()
 
 
 def test_commands_json_is_not_stale() -> None:
@@ -49,7 +52,7 @@ def test_hidden_fields_are_not_options() -> None:
 def test_every_command_has_a_page_with_examples() -> None:
     for command in COMMANDS.values():
         assert command.examples, f"{command.name} has no example"
-        text = "\n".join(plain.lines(guide.page(command)))
+        text = "\n".join(plain_lines(help_pages.page(command)))
         for option in command.options:
             for spelling in option["flags"] or [option["option"]]:
                 assert spelling in text, f"{command.name}: {spelling}"
@@ -58,17 +61,17 @@ def test_every_command_has_a_page_with_examples() -> None:
 def test_every_example_is_understood() -> None:
     import shlex
 
-    from lamplighter.frontends.cli.arguments import parse
+    from lamplighter.frontends.cli.parser.arguments import parse
 
     examples = [(command.name, line) for command in COMMANDS.values() for line in command.examples]
-    for name, line in (*examples, *((line.split()[1], line) for line in guide.FIRST_EXAMPLES)):
+    for name, line in (*examples, *((line.split()[1], line) for line in help_pages.FIRST_EXAMPLES)):
         words = shlex.split(line.split(" > ")[0].split(" && ")[0].rpartition("| ")[2])
         assert words[:2] == ["lamp", name]
         parse(COMMANDS[name], words[2:])
 
 
 def test_help_is_grouped_and_an_empty_group_is_not_shown() -> None:
-    lines = list(plain.lines(guide.overview(COMMANDS)))
+    lines = list(plain_lines(help_pages.overview(COMMANDS)))
     assert "sessions" in lines
     assert "machine" in lines
     assert ("memory" in lines) == any(command.group == "memory" for command in COMMANDS.values())

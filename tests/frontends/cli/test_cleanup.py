@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli import plain
 from lamplighter.frontends.cli.commands import cleanup
+from lamplighter.frontends.cli.display.blocks import plain_lines
 from lamplighter.frontends.cli.views import cleanup as views
 from lamplighter.frontends.cli.views.sessions import overview
 from tests.support.engine import Engine
@@ -162,11 +162,11 @@ def test_the_daemon_may_die_on_the_way(lit: Engine, left: Any) -> None:
 
 TOLD = """
 import sys
-from lamplighter.frontends.cli import client, main
-original = client.DaemonClient.call
+from lamplighter.frontends.cli import daemon_client, main
+original = daemon_client.DaemonClient.call
 def call(self, *arguments, each, **options):
     return original(self, *arguments, each=lambda item: (each(item), print("told", flush=True)), **options)
-client.DaemonClient.call = call
+daemon_client.DaemonClient.call = call
 sys.exit(main.main(sys.argv[1:]))
 """
 """The command, which says when it was told what it waits for."""
@@ -229,7 +229,7 @@ def test_survivors_are_loud_and_nothing_acts_on_a_terminal() -> None:
         }
     )
     assert line.loud
-    assert next(iter(plain.lines([line]))) == "survived x\\x1b (0a): 5 dd\\x1b[2J: in the kernel"
+    assert next(iter(plain_lines([line]))) == "survived x\\x1b (0a): 5 dd\\x1b[2J: in the kernel"
 
 
 @pytest.mark.parametrize(("verdict", "said"), [("orphaned", "lamp cleanup shows"), ("stuck", "lamp cleanup stuck")])
@@ -238,7 +238,7 @@ def test_lamp_alone_suggests_it(verdict: str, said: str) -> None:
         "id": "0a", "name": "one", "driver": "terminal", "state": "running", "verdict": verdict, "memory": 1, "cpu": 0.0,
         "processes": 1, "evidence": [], "command": ["x"], "started_at": None, "created_at": None, "ended_at": None,
     }  # fmt: skip
-    assert any(said in line for line in plain.lines(overview({"sessions": [session]})))
+    assert any(said in line for line in plain_lines(overview({"sessions": [session]})))
     assert not any(
-        "lamp cleanup" in line for line in plain.lines(overview({"sessions": [session | {"verdict": "idle"}]}))
+        "lamp cleanup" in line for line in plain_lines(overview({"sessions": [session | {"verdict": "idle"}]}))
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.frontends.cli import candidates
+from lamplighter.frontends.cli.parser import completion
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
 from tests.support.shells import SHELLS, Shell
@@ -207,7 +207,7 @@ def test_selections(lit: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the grammar itself: commands that take them are completed as soon as they are in the catalogue."""
     monkeypatch.setenv("LAMPLIGHTER_HOME", str(lit.folder))
     lit.start("sleep", "300", name="one", kind="cron")
-    place = candidates._selections  # pyright: ignore[reportPrivateUsage]
+    place = completion._selections  # pyright: ignore[reportPrivateUsage]
     found = [text for text, _ in place("idle,ki")]
     assert {"idle,kind:", "idle,stuck", "idle,one"} <= set(found)
     assert "idle+kind:cron" in [text for text, _ in place("idle+kind:c")]

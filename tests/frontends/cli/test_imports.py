@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from lamplighter.frontends.cli.hook import folders
+from lamplighter.frontends.cli.hook_client import folders
 from lamplighter.home import find_home
 from tests.support.engine import Engine
 from tests.support.places import ROOT
@@ -52,7 +52,7 @@ def test_a_hook_imports_next_to_nothing(lit: Engine, event: str) -> None:
     """Agents wait for it at every turn. What is printed is measured after it, so that a lazy import counts too."""
     lit.call("get_status")
     script = (
-        "import sys\nfrom lamplighter.frontends.cli.hook import main\nstatus = main(sys.argv[1:])\n"
+        "import sys\nfrom lamplighter.frontends.cli.hook_client import main\nstatus = main(sys.argv[1:])\n"
         "print(*sorted(sys.modules), file=sys.stderr)\nsys.exit(status)\n"
     )
     done = subprocess.run(
@@ -66,7 +66,7 @@ def test_a_hook_imports_next_to_nothing(lit: Engine, event: str) -> None:
     )
     assert done.stdout == ""
     modules = set(done.stderr.split())
-    assert "lamplighter.frontends.cli.hook" in modules
+    assert "lamplighter.frontends.cli.hook_client" in modules
     assert not [name for name in NOT_FOR_A_HOOK if name in modules and name not in _already()]
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from lamplighter.agents import names_with
-from lamplighter.frontends.cli import json_text
 from lamplighter.frontends.cli.commands.install import TARGETS
+from lamplighter.frontends.cli.installer import json_text
 from lamplighter.frontends.cli.main import main
 from tests.support.engine import Engine, engine
 from tests.support.hooked import Hooked

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli import json_text
+from lamplighter.frontends.cli.installer import json_text
 
 COMMENTED = """\
 // of mine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lamplighter.agents import names_with
-from lamplighter.frontends.cli.agent_setup import setup_of
+from lamplighter.frontends.cli.installer.agent_config import setup_of
 from lamplighter.slices import slice_names
 from tests.support.engine import Engine
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli import candidates, plain
+from lamplighter.frontends.cli.display.blocks import plain_lines
+from lamplighter.frontends.cli.parser import completion
 from lamplighter.frontends.cli.views import records as views
 from tests.support.engine import Engine
 
@@ -101,7 +102,7 @@ def test_ids_of_records_are_completed(lit: Engine, monkeypatch: Any) -> None:
     monkeypatch.setenv("LAMPLIGHTER_HOME", str(lit.folder))
     (record,) = lit.call("store_records", everywhere=True, records=[{"content": "number\none"}])["records"]
     for words in (["resolve", ""], ["forget", record["id"], ""], ["supersede", "r"]):
-        assert candidates.find(words) == [(record["id"], "note: number one")]
+        assert completion.find(words) == [(record["id"], "note: number one")]
 
 
 def test_what_is_stored_cannot_act_on_a_terminal(lit: Engine) -> None:
@@ -117,6 +118,6 @@ def test_the_list_says_what_is_inferred_carried_and_stale() -> None:
         "id": "r1", "type": "open_loop", "created_at": "2026-01-01T00:00:00.000Z", "project_name": None, "state": "active",
         "content": "who owns it?", "stale": ["src/a.py has changed since"], "source": "inferred", "carried": 6,
     }  # fmt: skip
-    text = "\n".join(plain.lines(views.listed({"records": [record], "total": 1, "project_name": None})))
+    text = "\n".join(plain_lines(views.listed({"records": [record], "total": 1, "project_name": None})))
     assert "open_loop, inferred, carried 6 times" in text
     assert "who owns it? (src/a.py has changed since)" in text

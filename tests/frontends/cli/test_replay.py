@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lamplighter.frontends.cli.playback import KEY, NAMES
-from lamplighter.frontends.cli.recording import Playback, SavedRecording
+from lamplighter.frontends.cli.terminal.playback import Playback, SavedRecording
+from lamplighter.frontends.cli.terminal.player import KEY, NAMES
 from tests.support.engine import Engine
 
 pytestmark = pytest.mark.shared

@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
-from lamplighter.frontends.cli import plain
+from lamplighter.frontends.cli.display.blocks import plain_lines
 from lamplighter.frontends.cli.views.scan import scanned
 
 
@@ -26,7 +26,7 @@ def result(*leaks: dict[str, Any], agents: tuple[dict[str, Any], ...] = ()) -> d
 
 
 def test_the_sum_the_reasons_and_the_next_command() -> None:
-    lines = list(plain.lines(scanned(result(leak()))))
+    lines = list(plain_lines(scanned(result(leak()))))
     assert lines[0].startswith("1 process of 1 dead session holds 1.0 MB")
     text = "\n".join(lines)
     assert (
@@ -39,12 +39,12 @@ def test_the_sum_the_reasons_and_the_next_command() -> None:
 
 
 def test_nothing_left_says_so_and_suggests_nothing() -> None:
-    assert list(plain.lines(scanned(result()))) == ["nothing was left behind among 40 processes"]
+    assert list(plain_lines(scanned(result()))) == ["nothing was left behind among 40 processes"]
 
 
 def test_an_agent_that_nobody_manages_can_be_adopted_by_its_pid() -> None:
     agent = {"pid": 9, "start": 1, "agent": "codex", "tmux": None, "terminal": True, "processes": 2, "memory": 1 << 20,
              "since": datetime.now(UTC).isoformat(), "cwd": "/srv"}  # fmt: skip
-    lines = list(plain.lines(scanned(result(agents=(agent,)))))
+    lines = list(plain_lines(scanned(result(agents=(agent,)))))
     assert any("codex, 2 processes, 1.0 MB, at a terminal, /srv" in line for line in lines)
     assert lines[-1] == "to manage one: lamp adopt 9"

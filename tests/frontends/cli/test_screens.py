@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.frontends.cli.screens import AlternateScreen
+from lamplighter.frontends.cli.terminal.raw_terminal import AlternateScreen
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
 from tests.support.shells import Shell

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli import plain, styled
-from lamplighter.frontends.cli.blocks import Block
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.signals import exit_status
-from lamplighter.frontends.cli.terminal import Key
-from lamplighter.frontends.cli.text import clean, command_line, exit_words, size, width
+from lamplighter.frontends.cli.display import styled
+from lamplighter.frontends.cli.display.blocks import Block, plain_lines
+from lamplighter.frontends.cli.display.format import clean, command_line, exit_words, size, width
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import status_of_exit
+from lamplighter.frontends.cli.terminal.raw_terminal import Key
 from lamplighter.frontends.cli.views import detail, endings, machine, sessions
 
 EVIL = "\x1b[31m\x1b]0;t\x07[red]x[/red]\r\n\x9b1m\u202e\udcff\x00"
@@ -64,7 +64,7 @@ SHOWN: dict[str, list[Block]] = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_no_view_lets_a_control_character_through(name: str) -> None:
-    text = "\n".join(plain.lines(SHOWN[name]))
+    text = "\n".join(plain_lines(SHOWN[name]))
     assert not [character for character in CONTROLS if character in text]
     assert "[red]x[/red]" in text
 
@@ -107,14 +107,14 @@ def test_a_tree_with_a_circle_is_still_drawn() -> None:
         session(id="b", name="b", parent="a"),
         session(id="c", name="c", parent="b"),
     ]
-    text = "\n".join(plain.lines(sessions.tree({"sessions": rows})))
+    text = "\n".join(plain_lines(sessions.tree({"sessions": rows})))
     assert all(f"{name} ({name})" in text for name in "abc")
 
 
 def test_a_very_deep_tree_is_drawn_whole() -> None:
     rows = [session(id=str(n), name=f"s{n}", parent=str(n - 1) if n else None) for n in range(2000)]
     drawn = sessions.tree({"sessions": rows})
-    assert sum(1 for _ in plain.lines(drawn)) == 2000
+    assert sum(1 for _ in plain_lines(drawn)) == 2000
     stream = io.StringIO()
     styled.draw(drawn, stream)
     assert stream.getvalue().count("s1999 ") == 1
@@ -133,7 +133,7 @@ def test_a_very_deep_tree_is_drawn_whole() -> None:
     ],
 )
 def test_exits(found: dict[str, Any] | None, status: int, words: str) -> None:
-    assert exit_status(found) == status
+    assert status_of_exit(found) == status
     assert exit_words(found) == words
 
 

@@ -9,12 +9,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
+from starlette.types import Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from lamplighter.frontends.http.guard import LET_IN, Receive, Scope
+from lamplighter.frontends.http.guard import LET_IN
 from lamplighter.frontends.http.http_server import HttpConnection
-from lamplighter.frontends.http.refusals import Send
 from tests.support.engine import Engine
 from tests.support.web import page, port_of, web
 

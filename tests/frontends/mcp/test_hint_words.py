@@ -13,9 +13,9 @@ import pytest
 
 import lamplighter
 from lamplighter.errors import Approved, Code, ConflictError, ForbiddenError, Hint, LampError, Option, Use
-from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.arguments import parse
+from lamplighter.frontends.cli.catalogue import load as load_commands
 from lamplighter.frontends.cli.command import spellings
+from lamplighter.frontends.cli.parser.arguments import parse
 from lamplighter.frontends.mcp.core import TOOLSET as CORE
 from lamplighter.frontends.mcp.hint_words import CORE as CORE_TOOLS
 from lamplighter.frontends.mcp.hint_words import CORE_INPUTS
@@ -107,7 +107,7 @@ _SOURCE = Path(lamplighter.__file__).parent
 _OTHERS = ("frontends", "agents", "doctor.py")
 """Front ends have words of their own; agents' are their command lines; the doctor's checks are the operator's."""
 ID = "0smgmbxp"
-COMMANDS = catalogue.load()
+COMMANDS = load_commands()
 _LINE = re.compile(r"\blamp ([a-z]+)((?: (?:--[a-z-]+|-- \S+|[A-Z]+\b|0smgmbxp|ls\b|revoke\b|tmux:NAME))*)")
 
 

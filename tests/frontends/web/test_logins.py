@@ -14,7 +14,7 @@ from websockets.sync.connection import Connection
 
 from lamplighter.errors import Code, LampError
 from lamplighter.frontends.web.assets import assets
-from lamplighter.frontends.web.statuses import STATUS
+from lamplighter.frontends.web.http_status import STATUS
 from tests.support.clockwork import Clockwork
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
@@ -76,6 +76,14 @@ def test_neither_secret_is_of_use_without_the_other(served: Engine) -> None:
         assert refused.value.response.status_code == 401
     one.cookie, one.proof = good
     assert one.ask("POST", CALL, "{}").status == 200
+
+
+@pytest.mark.parametrize("other", ['seen={"a": [1, 2]}', "a b=1", "theme"])
+def test_a_login_holds_beside_cookies_of_other_programs(served: Engine, other: str) -> None:
+    """They are sent to every port of this address, and not every program keeps to the rules for what is in one."""
+    mine = page(served)
+    mine.cookie = f"{other}; {mine.cookie}; {other}"
+    assert mine.ask("POST", CALL, "{}").status == 200
 
 
 def test_another_site_gets_nowhere(served: Engine) -> None:

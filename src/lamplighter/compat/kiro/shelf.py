@@ -14,8 +14,8 @@ from lamplighter.compat.kiro.model import LONGEST_MESSAGE
 from lamplighter.compat.kiro.sessions import listed
 from lamplighter.compat.kiro.settings import kiro_settings
 from lamplighter.errors import Code, LampError, MissingError
-from lamplighter.frontends.mcp.resources import Resource
 from lamplighter.frontends.mcp.tool_context import ToolContext
+from lamplighter.frontends.mcp.toolset import Resource
 from lamplighter.operations.operation import Nothing
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from lamplighter.frontends.cli.arguments import Arguments
-    from lamplighter.frontends.cli.blocks import Block
-    from lamplighter.frontends.cli.output import CommandOutput
+    from lamplighter.frontends.cli.display.blocks import Block
+    from lamplighter.frontends.cli.display.output import CommandOutput
+    from lamplighter.frontends.cli.parser.arguments import Arguments
 
 Field = dict[str, Any]
 Document = dict[str, Any]
@@ -166,9 +166,14 @@ class Command:
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
         """The exit status. Most ask once and show the answer."""
-        from lamplighter.frontends.cli.ask import ask
+        from lamplighter.frontends.cli.daemon_client import DaemonClient
+        from lamplighter.frontends.cli.exit_status import status_of_result
+        from lamplighter.home import find_home
 
-        return ask(self, arguments, output)
+        key = arguments.key if self.changes else ""
+        result = DaemonClient(find_home()).call(self.operation, self.complete(arguments.request), key)
+        output.show(result, type(self).view)
+        return status_of_result(result)
 
 
 def _public(option: Field) -> Document:

@@ -9,10 +9,10 @@ import sys
 def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["hook"] and "--help" not in words:
-        from lamplighter.frontends.cli import hook
+        from lamplighter.frontends.cli import hook_client
 
         # Nothing is buffered, and taking Python down in order takes a fifth of all the time.
-        os._exit(hook.main(words[1:]))
+        os._exit(hook_client.main(words[1:]))
     from lamplighter.frontends.cli.main import main as command
 
     return command()

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.catalogue import class_of
+from lamplighter.frontends.cli.catalogue import class_of, load
 from lamplighter.frontends.cli.command import FIELD
 from lamplighter.frontends.cli.commands import NAMES
 from lamplighter.operations import every_operation
@@ -108,11 +107,12 @@ def _entry(name: str, operations: dict[str, Operation]) -> dict[str, str]:
 
 def manual() -> str:
     """docs/commands.md: what `--help` says of every command."""
-    from lamplighter.frontends.cli import guide, plain
+    from lamplighter.frontends.cli.display.blocks import plain_lines
+    from lamplighter.frontends.cli.parser import help_pages
 
     parts = ["# Commands\n\nGenerated: this is what `lamp COMMAND --help` prints.\n"]
-    for name, command in catalogue.load().items():
-        parts.append(f"## lamp {name}\n\n```\n{chr(10).join(plain.lines(guide.page(command)))}\n```\n")
+    for name, command in load().items():
+        parts.append(f"## lamp {name}\n\n```\n{chr(10).join(plain_lines(help_pages.page(command)))}\n```\n")
     return "\n".join(parts)
 
 

@@ -11,21 +11,20 @@ from collections.abc import Sequence
 
 from lamplighter import __version__
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
-from lamplighter.frontends.cli import catalogue
-from lamplighter.frontends.cli.arguments import parse
-from lamplighter.frontends.cli.catalogue import Catalogue
+from lamplighter.frontends.cli.catalogue import Catalogue, load
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.output import CommandOutput, is_writable, silence
-from lamplighter.frontends.cli.statuses import BROKEN_PIPE, INTERRUPTED, status_of
+from lamplighter.frontends.cli.display.output import CommandOutput, is_writable, silence
+from lamplighter.frontends.cli.exit_status import BROKEN_PIPE, INTERRUPTED, status_of
+from lamplighter.frontends.cli.parser.arguments import parse
 
 
 def main(argv: list[str] | None = None) -> int:
     """The exit status of `lamp` with these words."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["__complete"]:
-        from lamplighter.frontends.cli import candidates
+        from lamplighter.frontends.cli.parser import completion
 
-        return candidates.main(words[1:])
+        return completion.main(words[1:])
     try:
         return _guarded(words)
     except KeyboardInterrupt:
@@ -66,16 +65,14 @@ def _report(output: CommandOutput, error: LampError) -> int:
 
 def _dispatch(words: list[str], output: CommandOutput) -> int:
     name, rest = _split(words)
-    commands = catalogue.load()
+    commands = load()
     if name in ("--version", "-V"):
         return _version(output)
     if name in ("help", "--help", "-h"):
         return _help(commands, rest, output)
     if name is None:
         _check_platform()
-        from lamplighter.frontends.cli.ask import overview
-
-        return overview(output)
+        return _overview(output)
     command = _find(commands, name, rest)
     arguments = parse(command, rest)
     output.as_json = bool(arguments.options.get("json")) or "--json" in words[: len(words) - len(rest)]
@@ -112,23 +109,33 @@ def _wants_json(words: list[str]) -> bool:
 def _find(commands: Catalogue, name: str, rest: Sequence[str] = ()) -> Command:
     if name in commands:
         return commands[name]
-    from lamplighter.frontends.cli import hints
+    from lamplighter.frontends.cli.parser import suggestions
 
     what = "option" if name.startswith("-") else "command"
-    raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", hints.for_command(commands, name, rest))
+    raise InputError(Code.BAD_INPUT, f"lamp has no {what} {name[:40]!r}", suggestions.for_command(commands, name, rest))
 
 
 def _help(commands: Catalogue, words: list[str], output: CommandOutput) -> int:
-    from lamplighter.frontends.cli import guide
+    from lamplighter.frontends.cli.parser import help_pages
 
     names = [word for word in words if word not in ("--json", "--help", "-h")]
     chosen = [_find(commands, name) for name in names]
     if output.as_json:
         output.document({"commands": [command.document() for command in chosen or commands.values()]})
     elif not chosen:
-        output.blocks(guide.overview(commands))
+        output.blocks(help_pages.overview(commands))
     for command in chosen if not output.as_json else []:
-        output.blocks(guide.page(command))
+        output.blocks(help_pages.page(command))
+    return 0
+
+
+def _overview(output: CommandOutput) -> int:
+    """`lamp` alone."""
+    from lamplighter.frontends.cli.daemon_client import DaemonClient
+    from lamplighter.frontends.cli.views.sessions import overview
+    from lamplighter.home import find_home
+
+    output.show(DaemonClient(find_home()).call("get_overview", {}), overview)
     return 0
 
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import Message, Receive, Scope, Send
 
 from lamplighter.domain.login import Login
 from lamplighter.domain.permission import OPERATOR, Caller
 from lamplighter.domain.token import Token, TokenState
 from lamplighter.errors import Code
-from lamplighter.frontends.http.refusals import HttpRefusal, Message, Send, answer
+from lamplighter.frontends.http.http_refusal import HttpRefusal
 from lamplighter.frontends.refusals import Refusals
 from lamplighter.lazy_dataclass import dataclass
 
@@ -33,11 +35,8 @@ LET_IN = "let_in"
 _READ_OUT = 4 * LONGEST
 _MAKE = "make one with lamp token create NAME --scope read,start,send,end and send it as Authorization: Bearer SECRET"
 _OPEN = "open it from your shell: lamp open"
-PROOF = b"x-lamplighter-proof"
+PROOF = "x-lamplighter-proof"
 _PROTOCOL = "proof."
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 
 
 @dataclass(frozen=True)
@@ -83,23 +82,23 @@ class Guard:
         self.refusals = Refusals(app.registry, app.tasks)
         self._open: set[anyio.CancelScope] = set()
         self._closing = False
-        self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost", "[::1]"))
-        self._origins = frozenset(f"http://{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
+        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+        self._origins = frozenset(f"http://{name}:{port}" for name in ("127.0.0.1", "localhost"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return
-        headers = _Headers(scope)
+        headers = Headers(scope=scope)
         try:
             self._check_address(headers, scope["type"])
             await self._lead(headers, scope, receive, send)
         except HttpRefusal as refused:
-            refused.closes = headers.is_endless or refused.status in (400, 403)
+            refused.closes = _is_endless(headers) or refused.status in (400, 403)
             if refused.reason:
                 self.refusals.count(refused.caller, door="http", reason=refused.reason)
-            await answer(refused, send, scope["type"])
+            await refused.response()(scope, receive, send)
 
-    async def _lead(self, headers: _Headers, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _lead(self, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         known = scope["raw_path"] == path.encode()
         if path.startswith("/mcp"):
@@ -119,26 +118,26 @@ class Guard:
             return
         if not path.startswith("/api/"):
             raise _no_route()
-        guest = await self._with_token(headers) if headers.count(b"authorization") else self._with_login(headers, scope)
+        guest = await self._with_token(headers) if "authorization" in headers else self._with_login(headers, scope)
         if not self.pages.has(path):
             raise _no_route()
         await self._serve(guest, partial(self.pages.serve, guest), scope, _measured(receive), send)
 
-    def _check_address(self, headers: _Headers, kind: str) -> None:
-        if headers.only(b"host") not in self._hosts:
+    def _check_address(self, headers: Headers, kind: str) -> None:
+        if _only(headers, "host") not in self._hosts:
             raise HttpRefusal(
                 403, Code.FORBIDDEN, "this is not reached by that name", "use http://127.0.0.1 and the port", "host"
             )
         # A browser names its origin with every WebSocket; who does not is no page of ours.
-        told = headers.count(b"origin") or kind == "websocket"
-        if told and headers.only(b"origin") not in self._origins:
+        told = "origin" in headers or kind == "websocket"
+        if told and _only(headers, "origin") not in self._origins:
             raise HttpRefusal(
                 403, Code.FORBIDDEN, "a page of another site may not", "call from a program, not a page", "origin"
             )
 
-    async def _with_token(self, headers: _Headers) -> Guest:
+    async def _with_token(self, headers: Headers) -> Guest:
         """By the token of the request, when it holds."""
-        scheme, _, secret = headers.only(b"authorization").decode("latin-1").partition(" ")
+        scheme, _, secret = _only(headers, "authorization").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise HttpRefusal(401, Code.FORBIDDEN, "this needs a token", _MAKE, "no token")
         found = self.tokens.recognise(secret.strip())
@@ -150,12 +149,12 @@ class Guard:
         held = partial(self.tokens.held, token)
         return Guest(await self.tokens.use(token), held, partial(_lost, token, TokenState.REVOKED), token=token)
 
-    def _with_login(self, headers: _Headers, scope: Scope) -> Guest:
+    def _with_login(self, headers: Headers, scope: Scope) -> Guest:
         """By the page's two secrets: the cookie, which a browser sends by itself, and the proof, which only the page can."""
-        cookie = headers.cookie(self.cookie)
+        cookie = cookie_parser(_only(headers, "cookie")).get(self.cookie, "")
         if not cookie:
             raise HttpRefusal(401, Code.FORBIDDEN, "this needs a login", _OPEN, "no login")
-        proof = headers.only(PROOF).decode("latin-1") if scope["type"] == "http" else _proof_of(scope)
+        proof = _only(headers, PROOF) if scope["type"] == "http" else _proof_of(scope)
         login = self.logins.recognise(cookie, proof)
         if login is None:
             raise HttpRefusal(401, Code.FORBIDDEN, "this login does not hold, or no longer", _OPEN, "wrong login")
@@ -195,33 +194,6 @@ class Guard:
             holding.cancel()
 
 
-class _Headers:
-    def __init__(self, scope: Scope) -> None:
-        self._found: list[tuple[bytes, bytes]] = scope["headers"]
-
-    def count(self, name: bytes) -> int:
-        return sum(1 for found, _ in self._found if found == name)
-
-    def only(self, name: bytes) -> bytes:
-        """Its value; nothing when it is not there, or there more than once: then nobody knows which one counts."""
-        values = [value for found, value in self._found if found == name]
-        return values[0] if len(values) == 1 else b""
-
-    def cookie(self, name: str) -> str:
-        """Its value; nothing when it is not there."""
-        try:
-            found: SimpleCookie = SimpleCookie(self.only(b"cookie").decode("latin-1"))
-        except CookieError:
-            return ""
-        return found[name].value if name in found else ""
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether what is still to come is more than is worth reading for the sake of an answer that is not lost in a reset."""
-        length = self.only(b"content-length")
-        return bool(self.count(b"transfer-encoding")) or (length.isdigit() and int(length) > _READ_OUT)
-
-
 class _Progress:
     """How far the answer has come, for when it has to be cut short."""
 
@@ -252,19 +224,31 @@ def cookie_name(port: int) -> str:
     return f"lamplighter-{port}"
 
 
+def _only(headers: Headers, name: str) -> str:
+    """Its value; nothing when it is not there, or there more than once: then nobody knows which one counts."""
+    values = headers.getlist(name)
+    return values[0] if len(values) == 1 else ""
+
+
+def _is_endless(headers: Headers) -> bool:
+    """Whether what is still to come is more than is worth reading for the sake of an answer that is not lost in a reset."""
+    length = _only(headers, "content-length")
+    return "transfer-encoding" in headers or (length.isdecimal() and int(length) > _READ_OUT)
+
+
 def _proof_of(scope: Scope) -> str:
     """A WebSocket has no headers of its own in a browser; what it can say is which protocols it speaks."""
     named: list[str] = scope.get("subprotocols") or []
     return next((one.removeprefix(_PROTOCOL) for one in named if one.startswith(_PROTOCOL)), "")
 
 
-def _check_size(headers: _Headers) -> None:
-    length = headers.only(b"content-length")
-    if headers.count(b"transfer-encoding") and headers.count(b"content-length"):
+def _check_size(headers: Headers) -> None:
+    length = _only(headers, "content-length")
+    if "transfer-encoding" in headers and "content-length" in headers:
         raise HttpRefusal(
             400, Code.BAD_INPUT, "a request has one length, not two", "send Content-Length alone", "two lengths"
         )
-    if length.isdigit() and int(length) > LONGEST:
+    if length.isdecimal() and int(length) > LONGEST:
         raise _too_long()
 
 

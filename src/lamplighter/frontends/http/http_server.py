@@ -16,8 +16,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from lamplighter.frontends.http.endpoints import Endpoints
 from lamplighter.frontends.http.guard import LET_IN, Guard
+from lamplighter.frontends.http.mcp_endpoints import McpEndpoints
 from lamplighter.frontends.mcp.servers import Servers
 from lamplighter.frontends.web.pages import Pages
 
@@ -33,7 +33,7 @@ _GOODBYE_SECONDS = 2.0
 class HttpServer:
     def __init__(self, app: App, servers: Servers, listener: socket.socket) -> None:
         self.listener = listener
-        self.endpoints = Endpoints(servers)
+        self.endpoints = McpEndpoints(servers)
         port: int = listener.getsockname()[1]
         self.guard = Guard(app, port, self.endpoints, Pages(app, port))
         self.state = ServerState()

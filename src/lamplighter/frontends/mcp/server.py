@@ -19,11 +19,9 @@ from lamplighter.errors import Code, LampError, UnavailableError
 from lamplighter.frontends.calls import expected
 from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.frontends.mcp.hint_words import worded
-from lamplighter.frontends.mcp.progress import ticking
-from lamplighter.frontends.mcp.resources import Resource, Resources
 from lamplighter.frontends.mcp.subscriptions import Subscriptions
-from lamplighter.frontends.mcp.tool_context import McpClient, ToolContext
-from lamplighter.frontends.mcp.toolset import Hints, Tool, Toolset
+from lamplighter.frontends.mcp.tool_context import McpClient, ToolContext, ticking
+from lamplighter.frontends.mcp.toolset import Hints, Resource, Resources, Tool, Toolset
 from lamplighter.frontends.refusals import Refusals
 from lamplighter.lazy_dataclass import dataclass
 from lamplighter.operations.permission import admitted

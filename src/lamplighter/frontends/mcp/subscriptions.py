@@ -16,8 +16,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 
 from lamplighter.engine.core.tasks import Tasks
-from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.tool_context import McpClient
+from lamplighter.frontends.mcp.toolset import Resources
 
 log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]

@@ -1,4 +1,4 @@
-"""One call of a tool: who asks, from where, and the way from it to the operations.
+"""One call of a tool: who asks, from where, the way from it to the operations, and signs of life while it takes long.
 
 Knows callers and keys; knows nothing of the SDK or of sockets.
 """
@@ -6,7 +6,8 @@ Knows callers and keys; knows nothing of the SDK or of sockets.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from lamplighter.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lamplighter.app import App
+
+_TICK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,33 @@ class ToolContext:
             implicit_approval=self.implicit_approval,
         ) as answer:
             return answer.document()
+
+
+@asynccontextmanager
+async def ticking(conversation: ToolContext) -> AsyncGenerator[None]:
+    """A word every few seconds, as many clients give up on a call that says nothing, until the call has steps of its own to tell.
+    It counts for less than the first step, whenever that comes: what is told must never run backwards."""
+    plain = conversation.tell
+    steps = False
+
+    async def tell(done: float, total: float | None, message: str) -> None:
+        nonlocal steps
+        steps = True
+        await plain(done, total, message)
+
+    async def tick() -> None:
+        ticks = 0
+        while not steps:
+            await asyncio.sleep(_TICK_SECONDS)
+            ticks += 1
+            if not steps:
+                await plain(ticks / (ticks + 1), None, f"still at it after {ticks * _TICK_SECONDS:.0f} s")
+
+    conversation.tell = tell
+    ticks = asyncio.ensure_future(tick())
+    try:
+        yield
+    finally:
+        ticks.cancel()
+        with suppress(asyncio.CancelledError):
+            await ticks

@@ -1,4 +1,4 @@
-"""What a tool and a toolset are. A tool is a thin translation onto operations; no rule lives in one.
+"""What a tool, a resource and a toolset are. A tool is a thin translation onto operations; no rule lives in one.
 
 Knows schemas and texts; knows nothing of the SDK or of sockets.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
 
 from lamplighter.errors import LampError
 from lamplighter.frontends.mcp.hint_words import CORE, worded
-from lamplighter.frontends.mcp.resources import Resources
 from lamplighter.frontends.mcp.schema import input_schema, output_schema
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.lazy_dataclass import dataclass
@@ -73,6 +72,39 @@ class Tool:
     def parse(self, arguments: dict[str, Any]) -> Request:
         """The request, or BAD_INPUT that names each argument that is wrong. An unknown one is an error, always."""
         return parsed(self.name, self.request, arguments)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """`uri` is a fixed address, or a template with {id} in it."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str = "application/json"
+
+
+class Resources(Protocol):
+    """What a toolset has to read. Above it the server, which knows MCP; below it the operations."""
+
+    templates: tuple[Resource, ...]
+
+    async def list(self, conversation: ToolContext) -> list[Resource]:
+        """Those that are there now."""
+        ...
+
+    async def read(self, conversation: ToolContext, uri: str) -> tuple[str, str]:
+        """Its media type and its text; NOT_FOUND when there is none."""
+        ...
+
+    def changes(self, uri: str) -> AsyncIterator[None]:
+        """One item for each change, until there can be none any more."""
+        ...
+
+    def list_changes(self) -> AsyncIterator[None]:
+        """One item for each change of what is there."""
+        ...
 
 
 def told(run: Callable[..., Any]) -> str:

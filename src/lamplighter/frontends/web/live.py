@@ -11,14 +11,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import to_json
+from starlette.types import Receive, Send
 
 from lamplighter.domain.selection import parse_selection
 from lamplighter.errors import LampError
 from lamplighter.frontends.calls import answered
-from lamplighter.frontends.http.guard import Guest, Receive
-from lamplighter.frontends.http.refusals import Send
-from lamplighter.frontends.web.replies import PROTOCOL, Stream, send_text
-from lamplighter.frontends.web.statuses import status_of
+from lamplighter.frontends.http.guard import Guest
+from lamplighter.frontends.web.http_status import status_of
+from lamplighter.frontends.web.replies import PROTOCOL, Stream, send_text, while_there
 from lamplighter.operations.host import Status
 from lamplighter.operations.operation import Result
 from lamplighter.operations.query import Events
@@ -84,15 +84,7 @@ class Live:
             await _look(self.app, guest, "get_status", Status)
 
     async def _go_on(self, guest: Guest, asked: dict[str, str], receive: Receive, teller: Teller) -> None:
-        leaving = asyncio.ensure_future(_left(receive))
-        telling = asyncio.ensure_future(Board(self.app, guest, asked, teller).go_on())
-        try:
-            await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (telling, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError, OSError):
-                    await task
+        await while_there(Board(self.app, guest, asked, teller).go_on(), receive)
 
 
 class _Stream:
@@ -239,8 +231,3 @@ def _difference(before: Row | None, now: Row) -> Row:
     if before is None:
         return now
     return {name: value for name, value in now.items() if before.get(name) != value}
-
-
-async def _left(receive: Receive) -> None:
-    while not (await receive())["type"].endswith(".disconnect"):
-        pass

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
+
+from starlette.datastructures import QueryParams
+from starlette.types import Receive, Scope, Send
 
 from lamplighter.engine.service.logins import LOGIN_SECONDS
 from lamplighter.errors import Code, LampError
-from lamplighter.frontends.http.guard import Guest, Receive, Scope, cookie_name
-from lamplighter.frontends.http.refusals import STRANGER, HttpRefusal, Send
+from lamplighter.frontends.http.guard import Guest, cookie_name
+from lamplighter.frontends.http.http_refusal import STRANGER, HttpRefusal
+from lamplighter.frontends.web.api_calls import ApiCalls
 from lamplighter.frontends.web.assets import assets
-from lamplighter.frontends.web.calls import Calls
 from lamplighter.frontends.web.live import Live
 from lamplighter.frontends.web.replies import body_of, send_text
 from lamplighter.frontends.web.terminals import PageTerminals
@@ -29,7 +31,7 @@ class Pages:
     def __init__(self, app: App, port: int) -> None:
         self.app = app
         self.cookie = cookie_name(port)
-        self.calls = Calls(app)
+        self.calls = ApiCalls(app)
         self.live = Live(app)
         self.terminals = PageTerminals(app)
 
@@ -48,8 +50,7 @@ class Pages:
         return path == _LIVE or path.startswith((_CALL, _TERMINAL))
 
     async def serve(self, guest: Guest, scope: Scope, receive: Receive, send: Send) -> None:
-        path, query = scope["path"], parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        asked = {name: values[-1] for name, values in query.items()}
+        path, asked = scope["path"], dict(QueryParams(scope["query_string"]))
         if scope["type"] == "websocket" and path == _LIVE:
             await self.live.serve_socket(guest, asked, receive, send)
         elif scope["type"] == "websocket":

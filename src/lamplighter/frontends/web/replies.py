@@ -1,15 +1,18 @@
-"""What is sent back over HTTP: one JSON document, or lines and events as they come. Knows ASGI's messages alone."""
+"""What is sent back over HTTP: one JSON document, or lines and events as they come. Knows HTTP; knows no operation."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Coroutine
 from email.utils import formatdate
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Send
+
 from lamplighter.errors import Code, InputError
 from lamplighter.frontends.calls import CallerGoneError
-from lamplighter.frontends.http.guard import Receive
-from lamplighter.frontends.http.refusals import Send
 from lamplighter.frontends.web.assets import SAFE
 
 Headers = list[tuple[bytes, bytes]]
@@ -19,16 +22,12 @@ PROTOCOL = "lamplighter"
 
 async def body_of(receive: Receive) -> dict[str, Any]:
     """The JSON object that was sent; BAD_INPUT when it is none."""
-    data = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise CallerGoneError
-        data += message.get("body", b"")
-        if not message.get("more_body", False):
-            break
     try:
-        found: Any = json.loads(bytes(data) or b"{}")
+        data = await Request({"type": "http"}, receive).body()
+    except ClientDisconnect:
+        raise CallerGoneError from None
+    try:
+        found: Any = json.loads(data or b"{}")
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -68,3 +67,22 @@ async def _start(send: Send, status: int, kind: bytes, more: Headers) -> None:
     date = formatdate(usegmt=True).encode()  # the page may be on a machine whose clock goes otherwise
     headers = [(b"content-type", kind), (b"cache-control", b"no-store"), (b"date", date), *SAFE, *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+async def while_there(answer: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Until it is answered, or whoever asked leaves. A call that changes something goes on all the same."""
+    tasks = asyncio.ensure_future(answer), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, Exception) and not isinstance(end, OSError):  # who has left hears nothing of the answer
+            raise end
+
+
+async def _left(receive: Receive) -> None:
+    while not (await receive())["type"].endswith(".disconnect"):
+        pass

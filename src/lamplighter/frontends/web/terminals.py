@@ -16,10 +16,11 @@ import os
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
+from starlette.types import Receive, Send
+
 from lamplighter.errors import LampError
 from lamplighter.frontends.calls import CallAnswer, answered
-from lamplighter.frontends.http.guard import Guest, Receive
-from lamplighter.frontends.http.refusals import Send
+from lamplighter.frontends.http.guard import Guest
 from lamplighter.frontends.web.broadcast import Broadcasts, Watcher
 from lamplighter.frontends.web.keyboard import Keyboard
 from lamplighter.frontends.web.replies import PROTOCOL

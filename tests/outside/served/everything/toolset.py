@@ -13,9 +13,8 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from lamplighter.errors import Code, InputError, MissingError
-from lamplighter.frontends.mcp.resources import Resource
 from lamplighter.frontends.mcp.tool_context import ToolContext
-from lamplighter.frontends.mcp.toolset import READS, Answer, Tool, Toolset
+from lamplighter.frontends.mcp.toolset import READS, Answer, Resource, Tool, Toolset
 from lamplighter.operations.operation import Request
 
 

@@ -5,15 +5,14 @@ Knows how a person is asked at the terminal; the rules are the daemon's.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from lamplighter.errors import Code, InputError, LampError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import KEY, Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.statuses import DECLINED
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import DECLINED
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.approvals import decided, full, listed
 from lamplighter.home import find_home
 
@@ -60,7 +59,7 @@ class ApproveCommand(Command):
 
 def _ask(client: DaemonClient, request: dict[str, Any], output: CommandOutput) -> str | None:
     """What the person says who has read it all; None when that is neither yes nor no."""
-    if output.as_json or not (sys.stdin is not None and sys.stdin.isatty() and output.terminal):
+    if output.as_json or not output.can_ask(output.out):
         raise InputError(
             Code.BAD_INPUT,
             f"{request['id']} is {request['state']}, and there is no terminal to ask on",
@@ -69,15 +68,8 @@ def _ask(client: DaemonClient, request: dict[str, Any], output: CommandOutput) -
     output.blocks(full(request, _tree(client, request["target"])))
     if request["state"] not in ("asked", "granted", "refused"):
         return None
-    answer = ""
-    try:
-        output.err.write("Grant or refuse? [g/r, anything else leaves it as it is] ")
-        output.err.flush()
-        answer = sys.stdin.readline()
-    finally:
-        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what comes next begins on a line of its own
-            output.note("")
-    return _ANSWERS.get(answer.strip().lower())
+    answer = output.ask("Grant or refuse? [g/r, anything else leaves it as it is] ")
+    return _ANSWERS.get(answer)
 
 
 def _tree(client: DaemonClient, target: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -7,15 +7,16 @@ import os
 from typing import Any
 
 from lamplighter.errors import Code, InputError, LampError, UnavailableError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.attachment import AttachOutcome, SessionRoute
+from lamplighter.frontends.cli.caller_context import terminal_size
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.requests import terminal_size
-from lamplighter.frontends.cli.signals import Signals, number_of
-from lamplighter.frontends.cli.terminal import Terminal, is_terminal, key_named
-from lamplighter.frontends.cli.text import clean, exit_words
-from lamplighter.frontends.cli.viewer import Viewer
+from lamplighter.frontends.cli.display.format import clean, exit_words
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import number_of
+from lamplighter.frontends.cli.parser.arguments import Arguments
+from lamplighter.frontends.cli.terminal.attachment import AttachOutcome, SessionRoute
+from lamplighter.frontends.cli.terminal.raw_terminal import Terminal, is_terminal, key_named
+from lamplighter.frontends.cli.terminal.signals import Signals
+from lamplighter.frontends.cli.terminal.viewer import Viewer
 from lamplighter.home import find_home
 
 _SIGNALS = ("WINCH", "CONT", "INT", "TERM", "HUP", "QUIT")

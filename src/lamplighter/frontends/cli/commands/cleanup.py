@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from lamplighter.errors import Code, InputError, LampError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.blocks import TextLine
-from lamplighter.frontends.cli.client import DaemonClient
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.statuses import STATUS, status_of
-from lamplighter.frontends.cli.texts import SELECTION
+from lamplighter.frontends.cli.commands.ls import SELECTION
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.blocks import TextLine
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import status_of_several
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views import cleanup as views
 from lamplighter.home import find_home
 
@@ -93,15 +93,11 @@ def _progress(output: CommandOutput) -> Generator[_Step]:
     elif not output.terminal:
         yield lambda _done, _total, line: output.blocks([line])
     else:
-        from lamplighter.frontends.cli import styled
+        from lamplighter.frontends.cli.display import styled
 
         with styled.progress(output.out) as step:
             yield step
 
 
 def worst(rows: list[dict[str, Any]]) -> int:
-    """The status for a list of outcomes: survivors first, then the first error. What is skipped is no failure."""
-    if any(row["outcome"] == "survived" for row in rows):
-        return STATUS[Code.SURVIVORS]
-    errors = [row["error"] for row in rows if row.get("error")]
-    return status_of(LampError.from_document(errors[0]).code) if errors else 0
+    return status_of_several(rows, survived=any(row["outcome"] == "survived" for row in rows))

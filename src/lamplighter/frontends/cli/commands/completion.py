@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.command import Command, Document, Field, place
-from lamplighter.frontends.cli.completion import SHELLS, script
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.installer.completion_script import SHELLS, script
+from lamplighter.frontends.cli.parser.arguments import Arguments
 
 
 class CompletionCommand(Command):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.errors import Code, InputError, LampError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient, new_key
+from lamplighter.errors import Code, InputError
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.service import is_running, may_have_sessions
-from lamplighter.frontends.cli.statuses import DECLINED, STATUS, status_of
+from lamplighter.frontends.cli.daemon_client import DaemonClient, is_running, may_have_sessions, new_key
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import DECLINED, status_of_several
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.endings import down as ended
 from lamplighter.home import Home, find_home
 
@@ -51,7 +49,9 @@ class DownCommand(Command):
         if client.tries > 1 and everything and is_running(home):
             DaemonClient(home, start=False).call(self.operation, {}, new_key())
         output.show(result, ended)
-        return _worst(result)
+        rows: list[dict[str, Any]] = result["ended"]
+        survived = any(row["certificate"]["survivors"] for row in rows if row.get("certificate"))
+        return status_of_several(rows, survived=survived)
 
 
 def _tell(output: CommandOutput, result: dict[str, Any], words: str) -> None:
@@ -63,28 +63,12 @@ def _tell(output: CommandOutput, result: dict[str, Any], words: str) -> None:
 
 def _declined(home: Home, output: CommandOutput) -> int | None:
     """None after a yes on the terminal; else how many sessions go on. Without a terminal: BAD_INPUT."""
-    if not (sys.stdin is not None and sys.stdin.isatty() and output.err.isatty()):
+    if not output.can_ask():
         raise InputError(
             Code.BAD_INPUT,
             "down --all ends every session, and there is no terminal to ask on",
             "add --yes if that is meant",
         )
     alive = int(DaemonClient(home).call("get_status", {})["alive"])
-    answer = ""
-    try:
-        output.err.write(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
-        output.err.flush()
-        answer = sys.stdin.readline()
-    finally:
-        if not answer.endswith("\n"):  # Ctrl-C or Ctrl-D: what comes next begins on a line of its own
-            output.note("")
-    return None if answer.strip().lower() in ("y", "yes") else alive
-
-
-def _worst(result: dict[str, Any]) -> int:
-    """The status for a list of endings: survivors first, then the first error."""
-    rows: list[dict[str, Any]] = result["ended"]
-    if any(row["certificate"]["survivors"] for row in rows if row.get("certificate")):
-        return STATUS[Code.SURVIVORS]
-    errors = [row["error"] for row in rows if row.get("error")]
-    return status_of(LampError.from_document(errors[0]).code) if errors else 0
+    answer = output.ask(f"End {counted(alive, 'session')} and stop the daemon? [y/N] ")
+    return None if answer in ("y", "yes") else alive

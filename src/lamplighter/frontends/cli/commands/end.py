@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.texts import HANDOFF_OPTIONS
+from lamplighter.frontends.cli.commands.handoff import HANDOFF_OPTIONS
 from lamplighter.frontends.cli.views.endings import ended
 
 

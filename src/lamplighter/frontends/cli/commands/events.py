@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.machine import event_line, events
 from lamplighter.home import find_home
 

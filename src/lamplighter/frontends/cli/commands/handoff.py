@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
+from lamplighter.frontends.cli.caller_context import with_folder
 from lamplighter.frontends.cli.command import Command, Document, Field, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.requests import with_folder
-from lamplighter.frontends.cli.texts import HANDOFF_OPTIONS
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.handoffs import packet, saved
 from lamplighter.home import find_home
 
 _OF_LOADING = ("session", "project", "budget", "prompt")
 _OF_BOTH = ("session", "project")
+
+HANDOFF_OPTIONS = {
+    "decisions": "--decision",
+    "open_loops": "--open-loop",
+    "preferences": "--preference",
+    "constraints": "--constraint",
+    "warnings": "--warning",
+    "next_session_focus": "--focus",
+    "resolved_loops": "--resolved",
+    "dropped_loops": "--dropped",
+    "transcript_path": "--transcript",
+    "succession_policy": "--policy",
+}
+"""Lists are given one by one, so their options are called as one item is."""
 
 
 class HandoffCommand(Command):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lamplighter.frontends.cli import hook
-from lamplighter.frontends.cli.arguments import Arguments
+from lamplighter.frontends.cli import hook_client
 from lamplighter.frontends.cli.command import AgentNames, Command, Document, Field, place
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 
 
 class HookCommand(Command):
@@ -25,11 +25,8 @@ class HookCommand(Command):
     def make_fields(self, operations: Mapping[str, Document]) -> list[Field]:
         return [
             place("agent", "agent that runs the hook", choices=AgentNames("hooks")),
-            place("event", "event that happened", choices=list(HOOK_EVENTS)),
+            place("event", "event that happened", choices=list(hook_client.SECONDS)),
         ]
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
-        return hook.main([arguments.request["agent"], arguments.request["event"]])
-
-
-HOOK_EVENTS = ("start", "stop", "compact", "end")
+        return hook_client.main([arguments.request["agent"], arguments.request["event"]])

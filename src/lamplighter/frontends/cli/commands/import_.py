@@ -10,10 +10,10 @@ import tempfile
 from typing import IO, Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient, make_folders
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.daemon_client import DaemonClient, make_folders
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.records import imported
 from lamplighter.home import find_home
 

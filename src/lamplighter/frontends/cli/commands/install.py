@@ -11,13 +11,13 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.command import AgentNames, Command, Document, Field, client_option, place
-from lamplighter.frontends.cli.completion import SHELLS
-from lamplighter.frontends.cli.installation import Installation
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.installer.completion_script import SHELLS
+from lamplighter.frontends.cli.installer.installation import Installation
+from lamplighter.frontends.cli.parser.arguments import Arguments
 
-MODULES = {"service": "unit", "completion": "completion"}
+MODULES = {"service": "systemd_unit", "completion": "completion_script"}
 """Which module knows how; every other target is an agent."""
 TARGETS = AgentNames("setup", before=MODULES)
 
@@ -67,5 +67,5 @@ class InstallCommand(Command):
 
 def plan(what: str, arguments: Arguments) -> Installation:
     target = arguments.request["target"]
-    module: Any = importlib.import_module(f"lamplighter.frontends.cli.{MODULES.get(target, 'agent_install')}")
+    module: Any = importlib.import_module(f"lamplighter.frontends.cli.installer.{MODULES.get(target, 'agent_config')}")
     return getattr(module, what)({**arguments.options, "target": target})

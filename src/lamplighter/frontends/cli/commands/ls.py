@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.texts import SELECTION
 from lamplighter.frontends.cli.views.sessions import ls
+
+SELECTION = (
+    "A SELECTION is a verdict (working waiting idle finished stuck orphaned leftovers unknown ended), active, "
+    "protected, attached, mine, all, kind:X, agent:X, driver:X, state:X, project:X, owner:X, parent:X, name:X, "
+    "or a name, an id or a pattern such as 'cron:*'. A comma means and, a plus means or: idle,kind:cron+orphaned."
+)
 
 
 class LsCommand(Command):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import make_folders
 from lamplighter.frontends.cli.command import AgentNames, Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.daemon_client import make_folders
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.mcp.bridge import main as carry
 from lamplighter.frontends.mcp.toolsets import TOOLSETS
 from lamplighter.home import find_home
@@ -54,7 +54,7 @@ class McpCommand(Command):
         wanted = arguments.options.get("print_config")
         if wanted is None:
             return bridge(tools)
-        from lamplighter.frontends.cli.agent_setup import pasted, setup_of
+        from lamplighter.frontends.cli.installer.agent_config import pasted, setup_of
 
         setup = setup_of(str(wanted))
         config = pasted(setup, tools)

@@ -9,12 +9,12 @@ import subprocess
 from typing import Any
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient, new_key
+from lamplighter.frontends.cli.caller_context import own_environment, own_folder
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.requests import own_environment
-from lamplighter.frontends.cli.views.page import closed, opened
+from lamplighter.frontends.cli.daemon_client import DaemonClient, new_key
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
+from lamplighter.frontends.cli.views.access import closed, opened
 from lamplighter.holder.files import write_file
 from lamplighter.home import Home, find_home
 
@@ -56,10 +56,7 @@ class OpenCommand(Command):
 
 
 def link(client: DaemonClient) -> dict[str, Any]:
-    try:
-        folder = os.getcwd()
-    except OSError:  # removed; the page then begins where the user is at home
-        folder = os.path.expanduser("~")
+    folder = own_folder() or os.path.expanduser("~")
     return client.call("open_page", {"environment": own_environment(), "cwd": folder})
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command, Document
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.text import clean
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.format import clean
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.home import find_home
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lamplighter.frontends.cli.caller_context import with_folder
 from lamplighter.frontends.cli.command import Command, Document
-from lamplighter.frontends.cli.requests import with_folder
 from lamplighter.frontends.cli.views.records import listed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lamplighter.frontends.cli.caller_context import own_folder, text_or_input
 from lamplighter.frontends.cli.command import Command, Document, Field, option, place
-from lamplighter.frontends.cli.requests import own_folder, text_or_input
 from lamplighter.frontends.cli.views.records import remembered
 
 

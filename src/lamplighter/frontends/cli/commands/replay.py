@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.command import Command, Document, Field, client_option
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 
 
 class ReplayCommand(Command):
@@ -40,6 +40,6 @@ class ReplayCommand(Command):
         return [field for field in super().make_fields(operations) if field["name"] in ("session", "approval")]
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
-        from lamplighter.frontends.cli.playback import replay
+        from lamplighter.frontends.cli.terminal.player import replay
 
         return replay(self.operation, arguments, output)

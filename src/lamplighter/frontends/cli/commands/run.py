@@ -7,19 +7,25 @@ from typing import Any
 
 from lamplighter.domain.limits import limit_in
 from lamplighter.errors import Code, LampError, UnavailableError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.attachment import AttachOutcome, SessionRoute
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Document, Field
-from lamplighter.frontends.cli.commands.start import StartCommand
-from lamplighter.frontends.cli.output import CommandOutput, silence
-from lamplighter.frontends.cli.relay import Relay
-from lamplighter.frontends.cli.signals import Signals, exit_status, number_of
-from lamplighter.frontends.cli.statuses import BROKEN_PIPE, MEMORY_LIMIT, STATUS, TIME_LIMIT
-from lamplighter.frontends.cli.terminal import Terminal, is_terminal
-from lamplighter.frontends.cli.text import clean, command_line
-from lamplighter.frontends.cli.texts import WORDS_AFTER
-from lamplighter.frontends.cli.viewer import Viewer
+from lamplighter.frontends.cli.commands.start import WORDS_AFTER, StartCommand
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.format import clean, command_line
+from lamplighter.frontends.cli.display.output import CommandOutput, silence
+from lamplighter.frontends.cli.exit_status import (
+    BROKEN_PIPE,
+    MEMORY_LIMIT,
+    STATUS,
+    TIME_LIMIT,
+    number_of,
+    status_of_exit,
+)
+from lamplighter.frontends.cli.parser.arguments import Arguments
+from lamplighter.frontends.cli.terminal.attachment import AttachOutcome, SessionRoute
+from lamplighter.frontends.cli.terminal.raw_terminal import Terminal, is_terminal
+from lamplighter.frontends.cli.terminal.signals import Signals
+from lamplighter.frontends.cli.terminal.stdio_relay import StdioRelay
+from lamplighter.frontends.cli.terminal.viewer import Viewer
 from lamplighter.frontends.cli.views.endings import left_behind
 from lamplighter.home import Home, find_home
 
@@ -89,7 +95,7 @@ def _in_foreground(field: Field) -> Field:
 
 
 def _headless(way: SessionRoute, signals: Signals, request: dict[str, Any]) -> AttachOutcome:
-    return Relay(way, way.go(), signals, keep_children=bool(request.get("keep_children"))).carry()
+    return StdioRelay(way, way.go(), signals, keep_children=bool(request.get("keep_children"))).carry()
 
 
 def _on_terminal(way: SessionRoute, signals: Signals, request: dict[str, Any]) -> AttachOutcome:
@@ -137,7 +143,7 @@ def _report(started: dict[str, Any], outcome: AttachOutcome, why: str, words: li
         return 128 + number_of(outcome.signal)
     if limit is not None:
         return MEMORY_LIMIT if limit == "memory" else TIME_LIMIT
-    status = exit_status(outcome.exit)
+    status = status_of_exit(outcome.exit)
     survived = bool(outcome.certificate and outcome.certificate["survivors"])
     return STATUS[Code.SURVIVORS] if survived and not status else status
 

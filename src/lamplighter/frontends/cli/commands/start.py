@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
+from lamplighter.frontends.cli.caller_context import folder, own_environment, screen_size
 from lamplighter.frontends.cli.command import Command, Document
-from lamplighter.frontends.cli.requests import folder, own_environment, screen_size
-from lamplighter.frontends.cli.texts import WORDS_AFTER
 from lamplighter.frontends.cli.views.talk import started
+
+WORDS_AFTER = (
+    "The words after -- are the command, unchanged; with --agent they are added to the agent's own arguments. "
+    "Without --, everything from the first non-option word is the command."
+)
 
 
 class StartCommand(Command):

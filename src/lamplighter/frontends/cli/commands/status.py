@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.machine import status
 from lamplighter.home import find_home
 

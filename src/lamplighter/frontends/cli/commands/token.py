@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command, Document, Field, option, place
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.views.tokens import created, listed, revoked
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
+from lamplighter.frontends.cli.views.access import created, listed, revoked
 from lamplighter.home import find_home
 
 _TAKES = {"create": ("name", "scope", "expires"), "ls": (), "revoke": ("name",)}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lamplighter.errors import Code, InputError
-from lamplighter.frontends.cli.arguments import Arguments
 from lamplighter.frontends.cli.command import Command, Document, Field, client_option, place
 from lamplighter.frontends.cli.commands.install import INSTALL_OPTIONS, TARGETS, plan
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 
 
 class UninstallCommand(Command):
@@ -43,7 +43,7 @@ class UninstallCommand(Command):
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
         if arguments.options.get("everything"):
-            from lamplighter.frontends.cli.everything import uninstall_everything
+            from lamplighter.frontends.cli.installer.full_uninstall import uninstall_everything
 
             if "target" in arguments.request:
                 raise InputError(

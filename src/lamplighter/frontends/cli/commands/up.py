@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command, client_option
-from lamplighter.frontends.cli.output import CommandOutput
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.machine import status
 from lamplighter.home import find_home
 
@@ -33,7 +33,7 @@ class UpCommand(Command):
 
     def run(self, arguments: Arguments, output: CommandOutput) -> int:
         if arguments.options.get("foreground"):
-            from lamplighter.frontends.cli.foreground import stay
+            from lamplighter.frontends.cli.foreground_service import stay
 
             return stay(find_home(), output)
         client = DaemonClient(find_home())

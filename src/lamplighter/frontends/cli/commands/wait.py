@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from lamplighter.domain.duration import parse_duration
-from lamplighter.frontends.cli.arguments import Arguments
-from lamplighter.frontends.cli.client import DaemonClient
 from lamplighter.frontends.cli.command import Command
-from lamplighter.frontends.cli.output import CommandOutput
-from lamplighter.frontends.cli.statuses import WAITED_FOR_FAILED
+from lamplighter.frontends.cli.daemon_client import DaemonClient
+from lamplighter.frontends.cli.display.output import CommandOutput
+from lamplighter.frontends.cli.exit_status import WAITED_FOR_FAILED
+from lamplighter.frontends.cli.parser.arguments import Arguments
 from lamplighter.frontends.cli.views.talk import waited
 from lamplighter.home import find_home
 

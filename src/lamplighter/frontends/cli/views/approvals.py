@@ -7,9 +7,9 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine, facts
-from lamplighter.frontends.cli.text import ago, clean, command_line, instant
-from lamplighter.frontends.cli.views.sessions import verdict
+from lamplighter.frontends.cli.display.blocks import Block, Span, Table, TextLine, facts
+from lamplighter.frontends.cli.display.format import ago, clean, command_line, instant, named
+from lamplighter.frontends.cli.views.sessions import verdict_and_evidence
 
 _TMUX_ACTS = {"type_in_tmux": "type into", "read_tmux": "read the screen of", "kill_tmux": "kill"}
 _ACTS = {
@@ -69,7 +69,7 @@ def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
     pairs.append(("wants to", (f"{_act(request)} {_meant(request)}", "strong")))
     rows: list[dict[str, Any]] = arguments["rows"] if request.get("plan") and arguments else []
     pairs += [(f"  {clean(name)}", clean(value)) for name, value in arguments.items() if not (rows and name == "rows")]
-    pairs += [("", f"{row['verdict']}  {clean(row['name'])} ({clean(row['id'])})") for row in rows]
+    pairs += [("", f"{row['verdict']}  {named(row)}") for row in rows]
     pairs += _target(request["target"], tree)
     pairs += [
         ("not its own", clean(request["why"])),
@@ -82,14 +82,12 @@ def full(request: dict[str, Any], tree: list[dict[str, Any]]) -> list[Block]:
 def _target(target: dict[str, Any] | None, tree: list[dict[str, Any]]) -> list[tuple[str, Span | str]]:
     if target is None:
         return []
-    word, style = verdict(target)
-    evidence = "; ".join(map(clean, target["evidence"]))
     processes = [f"{process['pid']} {clean(process['command'])}" for process in tree]
     return [
         ("session", f"{clean(target['id'])}, {clean(target['kind'])}, {clean(target['state'])}"),
         ("its owner", clean(target["owner"])),
         ("its command", command_line(target["command"])),
-        ("its verdict", (f"{word}: {evidence}" if evidence else word, style)),
+        ("its verdict", verdict_and_evidence(target)),
         ("its processes", counted(target["processes"], "process", "processes")),
         *(("", process) for process in processes),
     ]
@@ -135,7 +133,7 @@ def _listed(rows: list[dict[str, Any]], more: int) -> str:
 
 
 def _named(session: dict[str, Any] | None) -> str:
-    return f"{clean(session['name'])} ({clean(session['id'])})" if session else "a session that is gone"
+    return named(session) if session else "a session that is gone"
 
 
 def _left(request: dict[str, Any], now: float) -> str:

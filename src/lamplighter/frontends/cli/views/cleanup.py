@@ -6,9 +6,9 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine
-from lamplighter.frontends.cli.text import clean, size, took
-from lamplighter.frontends.cli.views.endings import survivor
+from lamplighter.frontends.cli.display.blocks import Block, Span, Table, TextLine
+from lamplighter.frontends.cli.display.format import clean, named, size
+from lamplighter.frontends.cli.views.endings import gone, survivor
 from lamplighter.frontends.cli.views.sessions import verdict
 
 _TITLES = ("verdict", "quiet for", "memory", "procs", "id", "name", "why")
@@ -59,10 +59,7 @@ def _total(result: dict[str, Any], sessions: str = "sessions") -> str:
 def left_out(result: dict[str, Any]) -> list[Block]:
     """What matches but is not in the plan, each with why."""
     shown = result["left_out"][:_LISTED]
-    blocks: list[Block] = [
-        TextLine(("left out ", "dim"), f"{clean(one['name'])} ({clean(one['id'])}): {clean(one['why'])}")
-        for one in shown
-    ]
+    blocks: list[Block] = [TextLine(("left out ", "dim"), f"{named(one)}: {clean(one['why'])}") for one in shown]
     more = len(result["left_out"]) - len(shown)
     if more:
         blocks.append(TextLine((f"left out {counted(more, 'more session')}; --json lists them all", "dim")))
@@ -72,9 +69,11 @@ def left_out(result: dict[str, Any]) -> list[Block]:
 def row(done: dict[str, Any]) -> TextLine:
     """What came of one row."""
     outcome = done["outcome"]
-    who = f" {clean(done['name'])} ({clean(done['id'])}): "
     return TextLine(
-        (clean(outcome), _STYLES.get(outcome, "")), who, _what(done), loud=outcome in ("survived", "failed")
+        (clean(outcome), _STYLES.get(outcome, "")),
+        f" {named(done)}: ",
+        _what(done),
+        loud=outcome in ("survived", "failed"),
     )
 
 
@@ -84,8 +83,7 @@ def _what(done: dict[str, Any]) -> str:
         return "; ".join(survivor(item) for item in certificate["survivors"]) or clean(done["why"])
     if done["outcome"] != "ended" or not certificate:
         return clean(done["why"])
-    processes = counted(len(certificate["processes"]), "process", "processes")
-    return f"{processes} gone in {took(certificate['seconds'])}, guarantee {clean(certificate['guarantee'])}"
+    return gone(certificate)
 
 
 def sums(result: dict[str, Any]) -> list[Block]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, TextLine, facts, grow
-from lamplighter.frontends.cli.text import age, ago, clean, command_line, cpu, exit_words, size
+from lamplighter.frontends.cli.display.blocks import Block, Branch, Forest, Span, TextLine, facts, grow
+from lamplighter.frontends.cli.display.format import age, ago, clean, command_line, cpu, exit_words, size
 from lamplighter.frontends.cli.views.endings import proof, survived
 from lamplighter.frontends.cli.views.handoffs import left, summary
-from lamplighter.frontends.cli.views.sessions import verdict
+from lamplighter.frontends.cli.views.sessions import verdict_and_evidence
 
 
 def show(session: dict[str, Any]) -> list[Block]:
@@ -30,13 +30,11 @@ def show(session: dict[str, Any]) -> list[Block]:
 
 
 def _facts(session: dict[str, Any], now: float) -> list[tuple[str, Span | str]]:
-    word, style = verdict(session)
-    evidence = "; ".join(map(clean, session["evidence"]))
     pairs: list[tuple[str, Span | str]] = [
         ("id", clean(session["id"])),
         ("name", (clean(session["name"]), "strong")),
         ("state", clean(session["state"])),
-        ("verdict", (f"{word}: {evidence}" if evidence else word, style)),
+        ("verdict", verdict_and_evidence(session)),
         ("command", command_line(session["command"])),
         ("folder", clean(session["cwd"])),
         ("kind", f"{clean(session['kind'])}, {clean(session['agent'])}, {clean(session['driver'])}"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, TextLine
-from lamplighter.frontends.cli.text import clean, took
+from lamplighter.frontends.cli.display.blocks import Block, TextLine
+from lamplighter.frontends.cli.display.format import clean, named, took
 from lamplighter.frontends.cli.views.handoffs import left, summary
 
 _LISTED = 20
@@ -15,7 +15,7 @@ _NOTHING: dict[str, Any] = {"processes": [], "survivors": [], "seconds": 0.0, "g
 
 def ended(result: dict[str, Any]) -> list[Block]:
     """What `end` and `kill` answer."""
-    who = f"{clean(result['name'])} ({clean(result['id'])})"
+    who = named(result)
     certificate = result["certificate"]
     if result["state"] == "ended":
         return [
@@ -23,7 +23,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
                 ("ended", "good"),
                 " ",
                 (clean(result["name"]), "strong"),
-                f" ({clean(result['id'])}): {_gone(certificate)}",
+                f" ({clean(result['id'])}): {gone(certificate)}",
             ),
             *proof(certificate),
             *left(result.get("handoff")),
@@ -40,7 +40,7 @@ def ended(result: dict[str, Any]) -> list[Block]:
     ]
 
 
-def _gone(certificate: dict[str, Any]) -> str:
+def gone(certificate: dict[str, Any]) -> str:
     processes = counted(len(certificate["processes"]), "process", "processes")
     return f"{processes} gone in {took(certificate['seconds'])}, guarantee {clean(certificate['guarantee'])}"
 
@@ -48,7 +48,7 @@ def _gone(certificate: dict[str, Any]) -> str:
 def proof(certificate: dict[str, Any], *, of: str = "", full: bool = False) -> list[Block]:
     """The processes of a certificate where there was more than one, and every survivor, loudly."""
     processes = certificate["processes"]
-    blocks: list[Block] = [TextLine(_gone(certificate))] if full else []
+    blocks: list[Block] = [TextLine(gone(certificate))] if full else []
     if full or len(processes) > 1:
         shown = processes if full else processes[:_LISTED]
         blocks += [_process(process) for process in shown]
@@ -84,7 +84,7 @@ def down(result: dict[str, Any]) -> list[Block]:
     """What `down` answers, one line a session."""
     blocks: list[Block] = []
     for row in result["ended"]:
-        who = f"{clean(row.get('name', ''))} ({clean(row.get('id', ''))})"
+        who = named(row)
         if row.get("error"):
             blocks.append(
                 TextLine(("not ended ", "bad"), f"{who}: {clean(row['error'].get('message', ''))}", loud=True)
@@ -94,7 +94,7 @@ def down(result: dict[str, Any]) -> list[Block]:
         if certificate["survivors"]:
             blocks += proof(certificate, of=who)
         else:
-            blocks.append(TextLine(("ended", "good"), f" {who}: {_gone(certificate)}"))
+            blocks.append(TextLine(("ended", "good"), f" {who}: {gone(certificate)}"))
     alive = result["alive"]
     rest = f"; {counted(alive, 'session')} {'goes' if alive == 1 else 'go'} on without it" if alive else ""
     return [*blocks, TextLine(f"the daemon has stopped{rest}")]

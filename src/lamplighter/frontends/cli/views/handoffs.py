@@ -7,8 +7,8 @@ from typing import Any
 
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine, facts, grow
-from lamplighter.frontends.cli.text import ago, clean, cpu, size
+from lamplighter.frontends.cli.display.blocks import Block, Branch, Forest, Span, Table, TextLine, facts, grow
+from lamplighter.frontends.cli.display.format import ago, clean, cpu, size
 
 _LONGEST = 100
 _DEEPEST = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Table, TextLine, facts
-from lamplighter.frontends.cli.text import clean, size
+from lamplighter.frontends.cli.display.blocks import Block, Table, TextLine, facts
+from lamplighter.frontends.cli.display.format import clean, size
 
 _MARKS = {"ok": ("ok", "good"), "note": ("note", "warn"), "bad": ("BAD", "bad")}
 

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Span, Table, TextLine
-from lamplighter.frontends.cli.text import ago, clean
+from lamplighter.frontends.cli.display.blocks import Block, Span, Table, TextLine
+from lamplighter.frontends.cli.display.format import ago, clean
 
 _STATES = {"active": "good", "resolved": "dim", "superseded": "warn", "forgotten": "bad"}
 

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, TextLine
-from lamplighter.frontends.cli.text import ago, clean, size
+from lamplighter.frontends.cli.display.blocks import Block, TextLine
+from lamplighter.frontends.cli.display.format import ago, clean, size
 
 _STYLES = {"certain": "bad", "likely": "warn"}
 _WIDTH = 60
@@ -45,10 +45,7 @@ def _asked(asked: dict[str, Any]) -> list[Block]:
     head = TextLine(certainty, f" process {process} is of ", (clean(asked["leak"]), "strong"))
     return [
         head,
-        *(
-            TextLine(("  because " if not place else "          ", "dim"), clean(one))
-            for place, one in enumerate(asked["why"])
-        ),
+        *_because(asked["why"], 2),
     ]
 
 
@@ -83,15 +80,16 @@ def _leak(leak: dict[str, Any], now: float) -> list[Block]:
             TextLine((f"        and {counted(more, 'more process', 'more processes')}; --json lists them all", "dim"))
         )
     doubts = [reason for reason in leak["why"] if reason.startswith("but ")]
-    reasons = [clean(reason) for reason in leak["why"] if reason not in doubts]
-    blocks += [
-        TextLine(("        because " if not place else "                ", "dim"), one)
-        for place, one in enumerate(reasons)
-    ]
+    blocks += _because([reason for reason in leak["why"] if reason not in doubts], 8)
     blocks += [TextLine(("        but ", "dim"), clean(doubt.removeprefix("but "))) for doubt in doubts]
     if leak["files"]:
         blocks.append(TextLine((f"        and {counted(len(leak['files']), 'file')}, ", "dim"), _files(leak["files"])))
     return blocks
+
+
+def _because(reasons: list[str], margin: int) -> list[Block]:
+    first, further = f"{'':{margin}}because ", f"{'':{margin + 8}}"
+    return [TextLine((further if place else first, "dim"), clean(one)) for place, one in enumerate(reasons)]
 
 
 def _process(each: dict[str, Any], now: float) -> TextLine:

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, Branch, Forest, Span, Table, TextLine, grow
-from lamplighter.frontends.cli.text import age, clean, command_line, cpu, size
+from lamplighter.frontends.cli.display.blocks import Block, Branch, Forest, Span, Table, TextLine, grow
+from lamplighter.frontends.cli.display.format import age, clean, command_line, cpu, size
 
 Session = dict[str, Any]
 
@@ -33,6 +33,12 @@ _FIRST_STEPS = (
 
 def verdict(session: Session) -> Span:
     return clean(session["verdict"]), _VERDICTS.get(session["verdict"], "")
+
+
+def verdict_and_evidence(session: Session) -> Span:
+    word, style = verdict(session)
+    evidence = "; ".join(map(clean, session["evidence"]))
+    return (f"{word}: {evidence}" if evidence else word, style)
 
 
 def table(sessions: list[Session]) -> Table:

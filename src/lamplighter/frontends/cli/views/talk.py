@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lamplighter.domain.text.plural import counted
-from lamplighter.frontends.cli.blocks import Block, TextLine
-from lamplighter.frontends.cli.text import clean, exit_words
+from lamplighter.frontends.cli.display.blocks import Block, TextLine
+from lamplighter.frontends.cli.display.format import clean, exit_words
 
 
 def _line(word: str, style: str, result: dict[str, Any], rest: str = "") -> list[Block]:

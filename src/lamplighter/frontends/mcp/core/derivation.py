@@ -28,19 +28,30 @@ _SHORT = {
 """What agents read in every list: shorter than for people."""
 
 
-def derived(name: str, operation: type[Request], /, *fields: str, **changes: Any) -> type[Request]:
-    """`changes` are fields that read otherwise over MCP, or are there over MCP alone: (type, Field). They come first."""
-    kept: dict[str, Any] = {
-        field: (operation.model_fields[field].annotation, _described(field, copy(operation.model_fields[field])))
-        for field in fields
-        if field in operation.model_fields
+def derived(
+    name: str, operation: type[Request], /, *fields: str, **changes: str | tuple[Any, FieldInfo]
+) -> type[Request]:
+    """The operation's `fields` as they are, and `changes`, which come first: a text for a field that reads otherwise over MCP,
+    and (type, Field) for one that is another there."""
+    made: dict[str, Any] = {
+        field: _reworded(operation, field, change) if isinstance(change, str) else change
+        for field, change in changes.items()
     }
-    return create_model(name, __base__=Request, **{**changes, **kept})
+    made |= {field: _described(operation, field) for field in fields}
+    return create_model(name, __base__=Request, **made)
 
 
-def _described(name: str, field: FieldInfo) -> FieldInfo:
+def _described(operation: type[Request], name: str) -> tuple[Any, FieldInfo]:
+    field = copy(operation.model_fields[name])
     field.description = _SHORT.get(name, field.description)
-    return field
+    return field.annotation, field
+
+
+def _reworded(operation: type[Request], name: str, text: str) -> tuple[Any, FieldInfo]:
+    """Without its bounds, which every agent would read: whoever passes one is told so by the operation."""
+    field = copy(operation.model_fields[name])
+    field.description, field.metadata = text, []
+    return field.annotation, field
 
 
 def given(request: Request) -> dict[str, Any]:

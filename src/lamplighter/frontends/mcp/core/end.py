@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import Field
 
-from lamplighter.domain.memory.handoff import Policy
 from lamplighter.frontends.mcp.core.derivation import SESSION, derived, given
 from lamplighter.frontends.mcp.core.sessions import certified
 from lamplighter.frontends.mcp.tool_context import ToolContext
@@ -62,33 +61,21 @@ END_SESSION = Tool(
         "reason",
         "grace",
         "approval",
-        session=(
-            str | None,
-            Field(default=None, description=f"{SESSION}; default: your own"),
-        ),
-        checkpoint=(str | None, Field(default=None, description="where its work stands; always")),
-        next_session_focus=(str | None, Field(default=None, description="what to do first")),
-        decisions=(list[str], Field(default_factory=list, description="decisions, and why")),
-        open_loops=(list[str], Field(default_factory=list, description="open questions and tasks")),
-        warnings=(list[str], Field(default_factory=list, description="what to watch out for")),
-        constraints=(list[str], Field(default_factory=list, description="what must never be done")),
-        preferences=(list[str], Field(default_factory=list, description="how the user wants things")),
-        resolved_loops=(
-            list[str],
-            Field(default_factory=list, description="ids of open loops now done"),
-        ),
-        dropped_loops=(list[str], Field(default_factory=list, description="ids of open loops given up")),
-        relational_delta=(str | None, Field(default=None, description="what changed between you and the user")),
-        epitaph=(str | None, Field(default=None, description="a last word")),
-        transcript_path=(
-            str | None,
-            Field(default=None, description="file of its conversation"),
-        ),
-        project=(str | None, Field(default=None, description="default: the session's")),
-        succession_policy=(
-            Policy | None,
-            Field(default=None, description="may from_session take it; starts none; default: successor_allowed"),
-        ),
+        session=f"{SESSION}; default: your own",
+        checkpoint="where its work stands; always",
+        next_session_focus="what to do first",
+        decisions="decisions, and why",
+        open_loops="open questions and tasks",
+        warnings="what to watch out for",
+        constraints="what must never be done",
+        preferences="how the user wants things",
+        resolved_loops="ids of open loops now done",
+        dropped_loops="ids of open loops given up",
+        relational_delta="what changed between you and the user",
+        epitaph="a last word",
+        transcript_path="file of its conversation",
+        project="default: the session's",
+        succession_policy="may from_session take it; starts none; default: successor_allowed",
     ),
     EndedBy,
     end_session,

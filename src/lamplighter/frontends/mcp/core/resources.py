@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from lamplighter.engine.core.tasks import first_of
 from lamplighter.errors import Code, LampError, MissingError
 from lamplighter.frontends.mcp.core.sessions import detailed
-from lamplighter.frontends.mcp.resources import Resource
 from lamplighter.frontends.mcp.tool_context import ToolContext
+from lamplighter.frontends.mcp.toolset import Resource
 
 if TYPE_CHECKING:
     from lamplighter.app import App

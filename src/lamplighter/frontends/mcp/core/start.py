@@ -16,44 +16,26 @@ from lamplighter.operations.start import StartSession
 StartTool = derived(
     "StartTool",
     StartSession,
-    command=(
-        list[str],
-        Field(default_factory=list, description="program and arguments; with agent: its arguments"),
-    ),
-    agent=(
-        str | None,
-        Field(
-            default=None,
-            description="claude, codex, gemini…; needed by prompt, resume and model",
-        ),
-    ),
-    prompt=(str | None, Field(default=None, description="the agent's first prompt")),
-    resume=(
-        str | None,
-        Field(default=None, description="conversation to go on with: its id, a session, last"),
-    ),
-    model=(str | None, Field(default=None, description="the agent's model")),
-    headless=(bool, Field(default=False, description="on pipes; an agent: one turn")),
-    tmux=(bool, Field(default=False, description="in a window of the user's tmux")),
-    keep_children=(bool, Field(default=False, description="what it left running may go on")),
+    command="program and arguments; with agent: its arguments",
+    agent="claude, codex, gemini…; needed by prompt, resume and model",
+    prompt="the agent's first prompt",
+    resume="conversation to go on with: its id, a session, last",
+    model="the agent's model",
+    headless="on pipes; an agent: one turn",
+    tmux="in a window of the user's tmux",
+    keep_children="what it left running may go on",
     kind=(
         Literal["task", "subagent", "cron"],
         Field(default="task", description="for selections and configured limits"),
     ),
-    cwd=(str | None, Field(default=None, description="absolute; default: yours")),
-    name=(
-        str | None,
-        Field(default=None, description="unique among living sessions"),
-    ),
-    project=(str | None, Field(default=None, description="default: that of cwd")),
-    idle_limit=(
-        str | None,
-        Field(default=None, description="end it when quiet this long: 30m"),
-    ),
-    max_age=(str | None, Field(default=None, description="end it at this age: 3d")),
-    max_memory=(str | None, Field(default=None, description="end it above this: 2G")),
-    from_session=(str | None, Field(default=None, description="id, name, or last (of the project)")),
-    env=(dict[str, str], Field(default_factory=dict, description="added to your variables")),
+    cwd="absolute; default: yours",
+    name="unique among living sessions",
+    project="default: that of cwd",
+    idle_limit="end it when quiet this long: 30m",
+    max_age="end it at this age: 3d",
+    max_memory="end it above this: 2G",
+    from_session="id, name, or last (of the project)",
+    env="added to your variables",
 )
 
 
