@@ -114,16 +114,16 @@ def test_a_daemon_that_nobody_waits_for_takes_no_socket(lit: Engine) -> None:
 def test_a_store_that_is_locked_once_the_command_runs_is_waited_for(lit: Engine, mark: str) -> None:
     """An error would free the key, and the same call made again would start a second one."""
     lit.start("cat", name="first")
-    template, runs = template_of(lit.keeper()[0]), Path(lit.folder, "runs")
+    spare, runs = lit.child("lamp-spare")[0], Path(lit.folder, "runs")
     command, key = ("sh", "-c", f"echo {mark} >> {runs}; exec sleep 1000", mark), "the-same"
-    os.kill(template, signal.SIGSTOP)
+    os.kill(spare, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(lit.home.database, isolation_level=None)) as db:
         starting = pool.submit(lit.start, *command, name="work", key=key)
         try:
             assert wait_until(lambda: len(list(Path(lit.folder, "sessions").glob("*/birth.json"))) == 2)
             db.execute("BEGIN EXCLUSIVE")
         finally:
-            os.kill(template, signal.SIGCONT)
+            os.kill(spare, signal.SIGCONT)
         assert wait_until(lambda: runs.exists() and runs.read_text())
         assert wait_until(lambda: starting.done() or "wait for the store" in (lit.folder / "daemon.log").read_text())
         db.execute("ROLLBACK")
