@@ -13,7 +13,6 @@ from typing import Any
 from lamplighter.lazy_dataclass import dataclass
 
 START, STOP, COMPACT, END = "start", "stop", "compact", "end"
-EVENTS = (START, STOP, COMPACT, END)
 
 STARTUP, RESUME, CLEAR, COMPACTED = "startup", "resume", "clear", "compact"
 """Why a conversation starts. What is none of these is as good as a start from nothing."""

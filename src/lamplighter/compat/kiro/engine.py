@@ -6,7 +6,6 @@ Knows turns and the runs behind them; knows nothing of who may, or of tools.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
 import sqlite3
@@ -28,8 +27,6 @@ from lamplighter.store import events, sessions
 
 if TYPE_CHECKING:
     from lamplighter.app import App
-
-log = logging.getLogger(__name__)
 _KEPT_SECONDS = 7 * 86400.0
 LIMIT_PASSED = "limit"
 _ENDED = "its session was ended in the middle of it"

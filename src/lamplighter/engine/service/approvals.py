@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
-from typing import TypeVar
 
 from lamplighter.domain import approval as rules
 from lamplighter.domain.approval import LIFETIME, MOST_OPEN, Approval, Standing, Wish
@@ -18,7 +17,6 @@ from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.errors import Code, ForbiddenError, Hint, LampError, MissingError, UnavailableError, Use
 from lamplighter.store import approvals, events
 
-T = TypeVar("T")
 _KEPT_SECONDS = 7 * 86400.0
 
 
@@ -106,12 +104,6 @@ class Approvals:
         before = [] if wish.reads else used
         granted = [found for found in fitting if found.state is Standing.GRANTED and found.is_open(now)]
         return next((found.id for found in (*before, *granted)), None)
-
-    async def granted_for(self, caller: Caller, operation: str, digest: str) -> str | None:
-        """The id of what is granted to this caller for a call with these arguments, and not used yet."""
-        now = self.registry.clock.now()
-        asked = await self._of_call(caller, operation, digest)
-        return next((one.id for one in asked if one.state is Standing.GRANTED and one.is_open(now)), None)
 
     async def _of_call(self, caller: Caller, operation: str, digest: str) -> list[Approval]:
         return await self.registry.store.get(lambda db: approvals.of_call(db, caller.name, operation, digest))

@@ -278,7 +278,7 @@ class AcpBackend(HeadlessBackend):
         else:
             ended = None
         journal = AcpTranscript(self.registry.folder(session.id))
-        text, reason = await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
+        text, reason = await asyncio.to_thread(journal.last_answer, self._size(session, journal))
         turn = "ended" if reason is None else _TURNS.get(reason, "failed")
         if ended is not None and turn == "ended" and not text:
             raise ended
