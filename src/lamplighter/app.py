@@ -62,7 +62,6 @@ from lamplighter.engine.service.upkeep import Upkeep
 from lamplighter.engine.start.command_planner import CommandPlanner
 from lamplighter.engine.supervision.backend_events import BackendEvents
 from lamplighter.engine.supervision.store_rebuild import StoreRebuild
-from lamplighter.engine.supervision.terminal_replies import TerminalReplies
 from lamplighter.engine.supervision.watch import Watch
 from lamplighter.errors import UnavailableError
 from lamplighter.operations.execution import Execution
@@ -109,8 +108,7 @@ class App:
             self.final_report,
         )
         self.backend_events = BackendEvents(self.backends, self.ender, self.conversations)
-        terminal_replies = TerminalReplies(self.reading, self.tasks)
-        self.watch = Watch(self.registry, self.keeper, self.tasks, self.backends, self.ender, terminal_replies)
+        self.watch = Watch(self.registry, self.keeper, self.tasks, self.backends, self.ender, self.reading)
         self.launcher = self.watch.launcher
         self.projects = self.launcher.projects
         self.packet_builder = PacketBuilder(self.registry, self.projects)

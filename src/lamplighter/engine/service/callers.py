@@ -84,11 +84,7 @@ class Callers:
         return replace(caller or OPERATOR, pid=peer.pid)
 
     async def _inside(self, chain: list[proc.Stat]) -> Caller | None:
-        shims = {
-            (live.session.shim.pid, live.session.shim.start): live.session.id
-            for live in self.registry.live_sessions.values()
-            if live.session.shim
-        }
+        shims = self.registry.shims()
         for number, stat in enumerate(chain):
             if stat.key in shims:
                 return self._session(shims[stat.key])

@@ -24,9 +24,8 @@ from lamplighter.engine.backends.acp.transcript import AcpTranscript, tail
 from lamplighter.engine.backends.base import BackendContext, Reply
 from lamplighter.engine.backends.held import HeadlessBackend
 from lamplighter.engine.core.holder_client import RefusedError
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import LiveSession
-from lamplighter.engine.core.tasks import first_of, until
+from lamplighter.engine.core.tasks import first_of, persist, until
 from lamplighter.engine.output.output_reader import past_the_end
 from lamplighter.errors import Code, ConflictError, Hint, InputError, LampError, Use
 from lamplighter.store import exchanges
