@@ -7,6 +7,7 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Kind
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
 
@@ -27,7 +28,7 @@ class AdoptSession(Request):
     environment: dict[str, str] | None = Field(
         default=None,
         description="TMUX and TMUX_TMPDIR of the caller, by which a tmux there would find its server",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
 
 
@@ -62,11 +63,4 @@ async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
         environment=request.environment,
     )
     assert session.main is not None
-    return Adopted(
-        id=session.id,
-        name=session.name,
-        state=session.state.value,
-        pid=session.main.pid,
-        command=list(session.command),
-        guarantee="best_effort",
-    )
+    return Adopted.showing(session, pid=session.main.pid, guarantee="best_effort")

@@ -8,16 +8,15 @@ from lamplighter.domain.permission import Act
 from lamplighter.engine.service.logins import LINK_SECONDS, Shell
 from lamplighter.errors import Code, Hint, UnavailableError, Use
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Environment
 from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.permission import allowed
 from lamplighter.operations.views.common import moment
 
 
 class OpenPage(Request):
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
-    cwd: str | None = Field(default=None, description="the caller's folder", json_schema_extra={"hidden": True})
+    environment: Environment = None
+    cwd: str | None = Field(default=None, description="the caller's folder", json_schema_extra=HIDDEN)
 
 
 class PageLink(Result):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lamplighter.domain.selection import parse_selection
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import reads
 from lamplighter.operations.views.common import EventView, SessionDetail, Sessions
@@ -21,7 +22,7 @@ class ListSessions(Request):
         ge=1,
         le=100_000,
         description="at most this many, the newest",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
 
 
@@ -39,7 +40,7 @@ async def list_sessions(call: Call, request: ListSessions) -> Sessions:
 
 
 class GetSession(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
 
 
 @operation(command="show", group="sessions", positional=("session",))

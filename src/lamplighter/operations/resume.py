@@ -15,6 +15,7 @@ from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.logical.resume import Wanted
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.logical import LogicalView, find_logical, view_of
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, permitted, resumable
@@ -27,7 +28,7 @@ class ResumeLogical(Request):
     token: str | None = Field(default=None, max_length=200, description="the secret of a recovery token")
     days: int = Field(default=30, ge=1, le=90, description="how far back to look for one that has ended")
     cwd: str | None = Field(default=None, description="the folder that a successor works in")
-    approval: str | None = Field(default=None, max_length=100, description="the operator's word for just this call")
+    approval: Approval = None
 
 
 class LogicalResumed(Result):
@@ -83,8 +84,8 @@ class HandedOver(Result):
     notes: list[str] = Field(description="ids of the records: the one on the giving session, the one on the receiving")
     context: str
     blocker: str
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.HAND_OFF)

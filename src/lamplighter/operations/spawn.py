@@ -16,6 +16,7 @@ from lamplighter.engine.start.command_planner import StartWish
 from lamplighter.engine.start.start_request import Launch
 from lamplighter.operations.acp_start import spawn_structured
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Environment
 from lamplighter.operations.operation import Request, Result, operation
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class SpawnAgent(Request):
     label: list[str] = Field(default_factory=list, max_length=20, description="words to find it by")
     aliases: dict[str, str] = Field(default_factory=dict, max_length=10, description="what others call it")
     cwd: str | None = Field(default=None, description="the folder it starts in")
-    environment: dict[str, str] | None = Field(default=None, description="the caller's environment")
+    environment: Environment = None
 
 
 class Spawned(Result):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lamplighter.domain.permission import Act
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import permitted, readable
 
@@ -16,7 +17,7 @@ class WatchedTerminal(Result):
 
 
 class WatchTerminal(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
 
 
 @operation(command=None, group="sessions")
