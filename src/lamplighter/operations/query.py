@@ -1,4 +1,4 @@
-"""Seeing sessions: lists, one in full, the audit log."""
+"""Seeing sessions: lists, one in full, their names for completion, the audit log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lamplighter.operations.fields import HIDDEN, SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import reads
 from lamplighter.operations.views.common import EventView, SessionDetail, Sessions
+from lamplighter.store import sessions
 
 
 class ListSessions(Request):
@@ -80,3 +81,24 @@ async def list_events(call: Call, request: ListEvents) -> Events:
             await call.emit(event)
         return Events(events=[])
     return Events(events=events)
+
+
+class ListNames(Request):
+    ended: int = Field(default=0, ge=0, le=10_000, description="also this many of those that have ended, the newest")
+
+
+class Names(Result):
+    names: list[tuple[str, str, str, str, str, str]] = Field(
+        description="id, name, state, kind, project and owner of each; the living first, the newest first"
+    )
+
+
+@operation(command=None, group="sessions")
+async def list_names(call: Call, request: ListNames) -> Names:
+    """What the sessions are called, as completion wants it. With verdicts: list_sessions."""
+    living = (live.session for live in call.app.registry.live_sessions.values())
+    found = [(s.id, s.name, s.state.value, s.kind.value, s.project or "", s.owner) for s in living]
+    found.sort(reverse=True)
+    if request.ended:
+        found += await call.app.registry.store.read(lambda db: sessions.ended_names(db, request.ended))
+    return Names.model_construct(names=found)

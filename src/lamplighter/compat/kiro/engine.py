@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from lamplighter.compat.kiro import program, store
 from lamplighter.compat.kiro.model import KiroSession, Turn, TurnKind, TurnState
+from lamplighter.compat.kiro.printed_text import PrintedText, transcribe
 from lamplighter.domain.ending import StopSteps
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import OURS, Session
 from lamplighter.engine.backends.acp.transcript import spoken
-from lamplighter.engine.output.headless_text import PrintedText, transcribe
 from lamplighter.engine.service.patrol import PATROL
 from lamplighter.slices import Part
 from lamplighter.store import events, sessions

@@ -174,3 +174,10 @@ class Callers:
             at_risk = not session.holder_lost and live.guarantee != "kernel"
             if session.main and session.shim and at_risk and not proc.is_alive(session.shim.pid, session.shim.start):
                 yield session.main.start
+
+
+def program_of(registry: SessionRegistry, caller: Caller) -> str | None:
+    """What agent the caller is; None where that cannot be told."""
+    live = registry.live_sessions.get(caller.session or "")
+    found = live.session.agent if live else caller.name.split(":")[1] if caller.rank is Rank.AGENT else GENERIC
+    return None if found == GENERIC else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.engine.memory.boot_report import not_read
+from lamplighter.compat.rekindle.boot_report import BootReporter, not_read
 from lamplighter.errors import ForbiddenError
 from lamplighter.operations.call import Call
 from lamplighter.operations.fields import Folder
@@ -44,7 +44,7 @@ async def boot_report(call: Call, request: BootReport) -> BootReportView:
             await nameable(call, "a folder of transcripts to be read")
         except ForbiddenError as error:
             transcripts, unread = None, not_read("Newest transcript", error)
-    made = await call.app.boot_reporter.report(
+    made = await BootReporter(call.app.registry, call.app.packet_builder).report(
         call.caller, request.identity_path, transcripts, request.project, request.folder
     )
     receipt = made.packed.receipt

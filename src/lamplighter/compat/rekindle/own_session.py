@@ -11,13 +11,13 @@ from lamplighter.domain.memory.record import Source
 from lamplighter.domain.name import check_secretless
 from lamplighter.domain.permission import Act, check_reading
 from lamplighter.domain.session import Session
+from lamplighter.engine.service.callers import program_of
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
 from lamplighter.operations.fields import Folder
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, nameable, permitted
-from lamplighter.operations.spawn import own_program
 from lamplighter.operations.views.common import HandoffView, Moment
 
 
@@ -37,7 +37,7 @@ async def own_session(call: Call, meant: Meant) -> Session:
     """The session that the caller means, begun if need be, and its lease anew. FORBIDDEN when it is somebody else's."""
     check_secretless(meant.session or "", "session_id")
     await allowed(call, Act.RECORD)  # before one begins for somebody who may hand off nothing
-    agent = own_program(call.app, call.caller) or GENERIC
+    agent = program_of(call.app.registry, call.caller) or GENERIC
     found = await call.app.external_agents.welcome(
         call.caller, meant.session, meant.names_of, agent, meant.folder, call.key
     )

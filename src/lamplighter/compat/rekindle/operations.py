@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.compat.rekindle.own_session import Meant, own_session
 from lamplighter.domain.capture import Capture, told
 from lamplighter.domain.permission import Act, check_reading
 from lamplighter.operations.call import Call
-from lamplighter.operations.external_agents import Meant, own_session
 from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, default_of, operation
 from lamplighter.operations.permission import nameable, readable

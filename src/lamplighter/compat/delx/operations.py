@@ -8,15 +8,15 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.compat.delx.engine import Wanted, resumption_of
+from lamplighter.compat.delx.logical import LogicalView, find_logical, view_of
 from lamplighter.domain.memory.record import Record, RecordType, Source
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Session
 from lamplighter.domain.text.redaction import redact
-from lamplighter.engine.logical.resume import Wanted
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.fields import Approval, Redacted, Withheld
-from lamplighter.operations.logical import LogicalView, find_logical, view_of
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, permitted, resumable
 from lamplighter.store import events, records
@@ -49,13 +49,13 @@ async def resume_logical(call: Call, request: ResumeLogical) -> LogicalResumed:
     await allowed(call, Act.START)
     wanted = Wanted(request.namespace, request.agent, request.token, request.days, request.cwd)
     try:
-        found = await call.app.resumption.resume(wanted, call.caller, call.key, repeated=call.repeated)
+        found = await resumption_of(call.app).go_on(wanted, call.caller, call.key, repeated=call.repeated)
     except MissingError:
-        left = await call.app.resumption.left_behind(wanted, call.caller) if request.token is None else None
+        left = await resumption_of(call.app).left_behind(wanted, call.caller) if request.token is None else None
         if left is None:
             raise
         await resumable(call, left)
-        found = await call.app.resumption.take(left, wanted, call.caller, call.key)
+        found = await resumption_of(call.app).take(left, wanted, call.caller, call.key)
     return LogicalResumed(
         session=await view_of(call, found.session),
         begun=found.session.key == call.key,

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from lamplighter.agents import GENERIC
+from lamplighter.compat.delx.engine import resumption_of
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.memory.handoff import Handoff, Policy
 from lamplighter.domain.memory.record import Record
@@ -22,13 +23,13 @@ from lamplighter.domain.permission import Act, is_own
 from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.logical.logical_sessions import Announcement
+from lamplighter.engine.service.callers import program_of
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import EndSession, end_session
 from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
-from lamplighter.operations.spawn import own_program
 from lamplighter.operations.views.common import Moment, moment
 from lamplighter.store import handoffs, records, sessions
 
@@ -90,7 +91,7 @@ async def start_logical(call: Call, request: StartLogical) -> LogicalView:
         Announcement(
             name=(await asyncio.to_thread(redact, request.name)).text,
             kind=request.kind,
-            agent=request.agent or own_program(call.app, call.caller) or GENERIC,
+            agent=request.agent or program_of(call.app.registry, call.caller) or GENERIC,
             cwd=request.cwd,
             project=request.project,
             lease=_lease(request.lease),
@@ -148,7 +149,7 @@ async def close_logical(call: Call, request: CloseLogical) -> LogicalClosed:
     secret, expires_at = None, None
     agent = ended.told.get("agent_id")
     if agent is not None and is_own(call.caller, ended):
-        secret, expires_at = await call.app.resumption.issue(ended, agent) or (None, None)
+        secret, expires_at = await resumption_of(call.app).issue(ended, agent) or (None, None)
     return LogicalClosed(
         session=await view_of(call, ended),
         closed=closed,
