@@ -33,8 +33,6 @@ from lamplighter.engine.end.final_report import FinalReport
 from lamplighter.engine.end.final_scan import FinalScan
 from lamplighter.engine.logical.external_agents import ExternalAgents
 from lamplighter.engine.logical.logical_sessions import LogicalSessions
-from lamplighter.engine.logical.resume import Resumption
-from lamplighter.engine.memory.boot_report import BootReporter
 from lamplighter.engine.memory.export import RecordExport
 from lamplighter.engine.memory.packet_builder import PacketBuilder
 from lamplighter.engine.memory.records import RecordKeeper
@@ -62,7 +60,6 @@ from lamplighter.engine.service.upkeep import Upkeep
 from lamplighter.engine.start.command_planner import CommandPlanner
 from lamplighter.engine.supervision.backend_events import BackendEvents
 from lamplighter.engine.supervision.store_rebuild import StoreRebuild
-from lamplighter.engine.supervision.terminal_replies import TerminalReplies
 from lamplighter.engine.supervision.watch import Watch
 from lamplighter.errors import UnavailableError
 from lamplighter.operations.execution import Execution
@@ -109,8 +106,7 @@ class App:
             self.final_report,
         )
         self.backend_events = BackendEvents(self.backends, self.ender, self.conversations)
-        terminal_replies = TerminalReplies(self.reading, self.tasks)
-        self.watch = Watch(self.registry, self.keeper, self.tasks, self.backends, self.ender, terminal_replies)
+        self.watch = Watch(self.registry, self.keeper, self.tasks, self.backends, self.ender, self.reading)
         self.launcher = self.watch.launcher
         self.projects = self.launcher.projects
         self.packet_builder = PacketBuilder(self.registry, self.projects)
@@ -141,9 +137,7 @@ class App:
         self.external_agents = ExternalAgents(self.registry, self.logical_sessions)
         self.captures = Captures(self.registry)
         self.agent_hooks = AgentHooks(self.registry, self.conversations, self.captures, self.packet_builder)
-        self.boot_reporter = BootReporter(self.registry, self.packet_builder)
         self.clients = McpClients(self.registry)
-        self.resumption = Resumption(self.registry, self.logical_sessions, self.packet_builder)
         self.patrol = Patrol(self.registry, self.assessor, self.ender, self.logical_sessions, self.usage, self.tasks)
         self.foreground = ForegroundLimits(self.registry, self.patrol)
         self.tokens = TokenService(self.registry, self.tasks)
@@ -204,7 +198,6 @@ class App:
                 await self.approvals.forget_old()
                 await self.tokens.forget_old()
                 await self.logins.forget_old()
-                await self.resumption.forget_old()
                 await self.backends.forget_old()
                 await self.parts.forget_old()
             except UnavailableError as error:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lamplighter.agents import recognise
-from lamplighter.engine.scan.census import words_of
 from lamplighter.holder import proc
+from lamplighter.holder.proc import words_of
 from tests.support.engine import Engine, engine
 from tests.support.model import Gate, Hang, Run, Say
 from tests.support.processes import Process, alive, touched, wait_until

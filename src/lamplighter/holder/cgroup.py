@@ -10,6 +10,8 @@ import os
 import select
 import time
 
+_FREEZE_SECONDS = 5.0
+
 
 def find_mount() -> str | None:
     """Where cgroup v2 is mounted."""
@@ -85,9 +87,10 @@ class Cgroup:
                 found.extend(int(line) for line in file if line.strip() != "0")
         return found
 
-    def freeze(self, timeout: float = 5.0) -> bool:
-        """Stop everything in it; True once the kernel says so."""
-        return self._write("cgroup.freeze", "1") and self._wait_for("frozen 1", timeout)
+    def freeze(self) -> None:
+        """Stop everything in it, and wait a while until the kernel says so."""
+        if self._write("cgroup.freeze", "1"):
+            self._wait_until_frozen()
 
     def thaw(self) -> None:
         self._write("cgroup.freeze", "0")
@@ -131,18 +134,11 @@ class Cgroup:
             return False
         return True
 
-    def _wait_for(self, line: str, timeout: float) -> bool:
-        deadline = time.monotonic() + timeout
-        try:
-            with open(f"{self.folder}/cgroup.events") as file:
-                poll = select.poll()
-                poll.register(file, select.POLLPRI)
-                while line not in file.read():
-                    left = deadline - time.monotonic()
-                    if left <= 0:
-                        return False
-                    poll.poll(left * 1000)
-                    file.seek(0)
-        except OSError:
-            return False
-        return True
+    def _wait_until_frozen(self) -> None:
+        deadline = time.monotonic() + _FREEZE_SECONDS
+        with contextlib.suppress(OSError), open(f"{self.folder}/cgroup.events") as file:
+            poll = select.poll()
+            poll.register(file, select.POLLPRI)
+            while "frozen 1" not in file.read() and (left := deadline - time.monotonic()) > 0:
+                poll.poll(left * 1000)
+                file.seek(0)

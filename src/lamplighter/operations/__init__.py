@@ -18,102 +18,24 @@ if TYPE_CHECKING:
 MODULES: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt_session",),
     "agents": ("list_agents",),
-    "approve": (
-        "list_approvals",
-        "decide_approval",
-    ),
-    "boot": ("boot_report",),
-    "captures": (
-        "capture_session",
-        "list_captures",
-        "read_capture",
-    ),
-    "timeline": (
-        "list_projects",
-        "list_spans",
-    ),
-    "cleanup": (
-        "cleanup_sessions",
-        "list_plans",
-    ),
-    "end": (
-        "end_session",
-        "kill_session",
-        "protect_session",
-    ),
-    "external_agents": (
-        "begin_guest",
-        "hand_off_guest",
-    ),
+    "approve": ("list_approvals", "decide_approval"),
+    "timeline": ("list_projects", "list_spans"),
+    "cleanup": ("cleanup_sessions", "list_plans"),
+    "end": ("end_session", "kill_session", "protect_session"),
     "handoff": ("hand_off",),
     "history": ("read_history",),
-    "hooks": (
-        "agent_event",
-        "agent_turn",
-        "may_install",
-    ),
-    "host": (
-        "get_status",
-        "check_host",
-        "prune_logs",
-        "stop_daemon",
-        "get_overview",
-    ),
-    "lineage": (
-        "get_lineage",
-        "list_handoffs",
-    ),
-    "logical": (
-        "start_logical",
-        "get_logical",
-        "close_logical",
-    ),
-    "completion": ("list_names",),
+    "hooks": ("agent_event", "agent_turn", "may_install"),
+    "host": ("get_status", "check_host", "prune_logs", "stop_daemon", "get_overview"),
+    "lineage": ("get_lineage", "list_handoffs"),
     "packet": ("load_handoff",),
-    "page": (
-        "open_page",
-        "close_page",
-    ),
-    "query": (
-        "list_sessions",
-        "get_session",
-        "list_events",
-    ),
-    "records": (
-        "store_records",
-        "search_records",
-        "list_records",
-        "update_record",
-    ),
-    "resume": (
-        "resume_logical",
-        "hand_over",
-    ),
+    "page": ("open_page", "close_page", "watch_terminal", "take_keyboard"),
+    "query": ("list_sessions", "get_session", "list_events", "list_names"),
+    "records": ("store_records", "search_records", "list_records", "update_record"),
     "scan": ("scan_host",),
-    "spawn": ("spawn_agent",),
-    "start": (
-        "start_session",
-        "preview_start",
-    ),
-    "talk": (
-        "send_input",
-        "read_output",
-        "wait_session",
-        "attach_session",
-    ),
-    "terminals": (
-        "watch_terminal",
-        "take_keyboard",
-    ),
-    "tokens": (
-        "create_token",
-        "list_tokens",
-        "revoke_token",
-    ),
-    "transfer": (
-        "export_records",
-        "import_records",
-    ),
+    "start": ("start_session", "preview_start"),
+    "talk": ("send_input", "read_output", "wait_session", "attach_session"),
+    "tokens": ("create_token", "list_tokens", "revoke_token"),
+    "transfer": ("export_records", "import_records"),
 }
 
 

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 
 from lamplighter.agents import agent_named, names_with
 from lamplighter.agents.formats.acp import AcpCommand, speaker
-from lamplighter.domain.limits import choose
 from lamplighter.domain.memory.exchange import Talk
-from lamplighter.domain.session import Driver, Kind
-from lamplighter.engine.start.start_request import Launch
 from lamplighter.errors import Code, Hint, InputError, MissingError, Use
 from lamplighter.lazy_dataclass import dataclass
 from lamplighter.operations.call import Call
 from lamplighter.operations.permission import nameable, readable
 
 if TYPE_CHECKING:
-    from lamplighter.operations.spawn import SpawnAgent
     from lamplighter.operations.start import StartSession
 
 LAST = "last"
@@ -57,33 +53,6 @@ async def speaking(call: Call, request: StartSession, environment: Mapping[str, 
 def talk(known: AcpCommand | None, environment: Mapping[str, str], resume: str | None, prompt: str | None) -> Talk:
     logins = tuple(method for variable, method in known.logins.items() if environment.get(variable)) if known else ()
     return Talk(resume, prompt, logins, known.heeds_eof if known else True)
-
-
-async def spawn_structured(call: Call, request: SpawnAgent, agent: str) -> dict[str, str]:
-    """A sub-agent that is spoken to over ACP: told its task as the first prompt; one that does not stay leaves when it is done.
-    What it asks permission for is asked of the operator."""
-    known = agent_named(agent).acp
-    if known is None:
-        names = ", ".join(names_with("acp"))
-        raise InputError(
-            Code.NO_SUCH_PROGRAM, f"Lamplighter does not know how {agent[:40]!a} speaks ACP", f"name one of {names}"
-        )
-    environment = request.environment or {}
-    launch = Launch(
-        command=known.command,
-        environment=environment,
-        driver=Driver.ACP,
-        kind=Kind.SUBAGENT,
-        cwd=request.cwd,
-        limits=choose(call.app.settings.limits_for(Kind.SUBAGENT), None, request.max_age, None),
-        agent=agent,
-        labels=tuple(request.label),
-        aliases=request.aliases or {},
-        discard=request.discard,
-        talk=replace(talk(known, environment, None, request.task), once=not request.stays, model=request.model),
-    )
-    session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
-    return {"id": session.id, "name": session.name, "agent": agent, "state": session.state.word}
 
 
 async def conversation_of(call: Call, agent: str | None, word: str) -> str:

@@ -7,8 +7,10 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Kind
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
+from lamplighter.operations.views.common import StateWord
 
 
 class AdoptSession(Request):
@@ -27,14 +29,14 @@ class AdoptSession(Request):
     environment: dict[str, str] | None = Field(
         default=None,
         description="TMUX and TMUX_TMPDIR of the caller, by which a tmux there would find its server",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
 
 
 class Adopted(Result):
     id: str
     name: str
-    state: str
+    state: StateWord
     pid: int = Field(description="the process itself, or the first pane's")
     command: list[str]
     guarantee: str = Field(description="what a kill of it proves: best_effort")
@@ -62,11 +64,4 @@ async def adopt_session(call: Call, request: AdoptSession) -> Adopted:
         environment=request.environment,
     )
     assert session.main is not None
-    return Adopted(
-        id=session.id,
-        name=session.name,
-        state=session.state.word,
-        pid=session.main.pid,
-        command=list(session.command),
-        guarantee="best_effort",
-    )
+    return Adopted.showing(session, pid=session.main.pid, guarantee="best_effort")

@@ -10,13 +10,12 @@ from lamplighter.domain.agent_command import AgentCommand
 from lamplighter.engine.start.checks import find_program
 from lamplighter.errors import InputError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Environment
 from lamplighter.operations.operation import Request, Result, operation
 
 
 class ListAgents(Request):
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
+    environment: Environment = None
 
 
 class AgentView(Result):

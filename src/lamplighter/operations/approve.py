@@ -13,7 +13,7 @@ from lamplighter.errors import MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
-from lamplighter.operations.views.common import SessionView, moment
+from lamplighter.operations.views.common import Moment, SessionView
 
 
 class ListApprovals(Request):
@@ -39,11 +39,11 @@ class ApprovalView(Result):
     why: str = Field(description="why the caller may not do it by itself")
     target: SessionView | None = Field(description="the session that it is about")
     plan: str | None = Field(default=None, description="the plan of a cleanup that it is about instead")
-    asked_at: str
-    expires_at: str
+    asked_at: Moment
+    expires_at: Moment
     decided_by: str | None
-    decided_at: str | None
-    used_at: str | None
+    decided_at: Moment | None
+    used_at: Moment | None
 
 
 class ApprovalViews(Result):
@@ -79,21 +79,13 @@ async def decide_approval(call: Call, request: DecideApproval) -> ApprovalView:
 async def _view(call: Call, approval: Approval, *, whole: bool = True) -> ApprovalView:
     kind, _, asking = approval.caller.partition(":")
     over = approval.expired(call.app.clock.now()) and approval.state != "used"
-    return ApprovalView.model_construct(
-        id=approval.id,
-        state="expired" if over else approval.state.value,
-        caller=approval.caller,
+    return ApprovalView.showing(
+        approval,
+        state="expired" if over else approval.state,
         asker=await _session(call, asking) if kind == "session" else None,
-        operation=approval.operation,
         arguments=None if over else _arguments(approval, whole=whole),
-        why=approval.why,
         target=await _session(call, approval.target) if approval.target is not None else None,
         plan=approval.session if approval.target is None else None,
-        asked_at=moment(approval.asked_at) or "",
-        expires_at=moment(approval.expires_at) or "",
-        decided_by=approval.decided_by,
-        decided_at=moment(approval.decided_at),
-        used_at=moment(approval.used_at),
     )
 
 

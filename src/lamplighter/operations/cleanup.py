@@ -17,6 +17,7 @@ from lamplighter.domain.selection import parse_selection
 from lamplighter.engine.service.cleanup import Omission, check_rows
 from lamplighter.errors import Code, Hint, InputError, Option, Use
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN
 from lamplighter.operations.operation import AS_SET, Nothing, Request, Result, operation
 from lamplighter.operations.permission import allowed, permitted_plan
 from lamplighter.operations.views.common import CertificateView, moment
@@ -55,7 +56,7 @@ class CleanUpSessions(Request):
     known_as: dict[str, str] | None = Field(
         default=None,
         description="what the caller calls sessions, by id: patterns mean that too",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
 
 
@@ -270,35 +271,16 @@ def _view(plan: Plan, rows: list[Row], *, applied: bool, left_out: list[Omission
 
 
 def _row(row: Row) -> RowView:
-    found = row.found
-    if isinstance(found, Leak):
-        return _leak_row(found, row.outcome or {})
-    return RowView.model_validate(
-        {
-            "id": row.session,
-            "name": found.name,
-            "verdict": found.verdict.value,
-            "evidence": found.evidence,
-            "processes": found.processes,
-            "memory": found.memory,
-            "quiet_for": found.quiet_for,
-            **(row.outcome or {}),
-        }
-    )
-
-
-def _leak_row(leak: Leak, outcome: dict[str, Any]) -> RowView:
-    return RowView.model_validate(
-        {
-            "id": leak.id,
-            "name": leak.name,
-            "verdict": leak.certainty.value,
-            "evidence": list(leak.why),
-            "processes": len(leak.processes),
-            "memory": leak.memory,
-            "quiet_for": round(max(0.0, time.time() - leak.since), 3) if leak.since else 0.0,
-            **outcome,
-        }
+    found, outcome = row.found, row.outcome or {}
+    if not isinstance(found, Leak):
+        return RowView.showing(found, id=row.session, **outcome)
+    return RowView.showing(
+        found,
+        verdict=found.certainty,
+        evidence=found.why,
+        processes=len(found.processes),
+        quiet_for=round(max(0.0, time.time() - found.since), 3) if found.since else 0.0,
+        **{"why": None, **outcome},
     )
 
 

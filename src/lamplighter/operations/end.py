@@ -14,6 +14,7 @@ from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.memory.handoff_writer import Prepared
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Approval, SessionWord
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import AS_SET, Request, Result, operation
 from lamplighter.operations.permission import permitted, reads
@@ -26,25 +27,17 @@ class EndSession(HandoffFields):
     )
     reason: str = Field(default="", max_length=2000, description="reason, stored with the session")
     grace: str | None = Field(default=None, description=f"time between TERM and KILL ({AS_SET})")
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="request id from APPROVAL_NEEDED, once the operator has granted it",
-    )
+    approval: Approval = None
 
 
 class KillSession(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
     force: bool = Field(
         default=False, description="also an active session: working, waiting, unknown, or with people attached"
     )
     grace: str | None = Field(default=None, description=f"time between TERM and KILL, 0 for KILL at once ({AS_SET})")
     reason: str = Field(default="", max_length=2000, description="reason, stored with the session")
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="request id from APPROVAL_NEEDED, once the operator has granted it",
-    )
+    approval: Approval = None
 
 
 class Ended(Result):
@@ -118,7 +111,7 @@ async def kill_session(call: Call, request: KillSession) -> Ended:
 
 
 class ProtectSession(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
     off: bool = Field(default=False, description="remove the protection")
 
 

@@ -10,26 +10,23 @@ from lamplighter.agents.formats.transcript import format_of
 from lamplighter.domain.session import Session
 from lamplighter.engine.agents_io.session_history import HistoryPage, spoken
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Approval, SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import readable
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 
 _ROOM = 16 << 20
 
 
 class ReadHistory(Request):
-    session: str = Field(description="id, unique beginning of an id, or name")
+    session: SessionWord
     limit: int = Field(default=100, ge=1, le=1000, description="at most this many messages, the newest")
     offset: int = Field(default=0, ge=0, le=1_000_000, description="leave out this many of the newest")
     errors: bool = Field(default=True, description="also what it printed on its standard error")
     tail: int | None = Field(default=None, ge=1, description="look at no more than this many bytes of output, the last")
     spoken: bool = Field(default=False, description="by its agent's transcript, where there is one")
     max_bytes: int = Field(default=1 << 20, ge=1024, le=8 << 20, description="bytes of text at most")
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
-    )
+    approval: Approval = None
 
 
 class Message(Result):
@@ -37,7 +34,7 @@ class Message(Result):
         description="user: something was typed; assistant: its output; tool: its standard error; system: what became of it"
     )
     text: str
-    at: str
+    at: Moment
     size: int = Field(description="bytes that were typed or printed")
 
 
@@ -71,12 +68,4 @@ async def read_history(call: Call, request: ReadHistory) -> History:
     found = found or await call.app.history.read(
         session, request.limit, request.offset, request.max_bytes, errors=request.errors, tail=request.tail
     )
-    return History(
-        id=session.id,
-        messages=[
-            Message(role=one.role, text=one.text, at=moment(one.at) or "", size=one.size) for one in found.messages
-        ],
-        older=found.older,
-        lost=found.lost,
-        kept=found.kept,
-    )
+    return History.showing(found, id=session.id)

@@ -76,12 +76,4 @@ class Journal:
         )
 
     def _view(self, event: Event) -> EventView:
-        return EventView(
-            n=event.n,
-            at=moment(event.at) or "",
-            session=event.session,
-            name=event.name or event.detail.get("name"),
-            by=event.by,
-            action=event.action,
-            detail=event.detail,
-        )
+        return EventView.showing(event, name=event.name or event.detail.get("name"))

@@ -9,13 +9,14 @@ from lamplighter.domain.memory.succession import policy_of
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import HasEnded
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import SessionWord
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment, StateWord
 from lamplighter.store import handoffs, sessions
 
 
 class GetLineage(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
 
 
 class Generation(Result):
@@ -24,12 +25,12 @@ class Generation(Result):
     id: str
     name: str
     agent: str
-    state: str
+    state: StateWord
     project: str | None
     predecessor: str | None
     depth: int = Field(description="how many came before it, from the first that is shown")
-    started_at: str | None
-    ended_at: str | None
+    started_at: Moment | None
+    ended_at: Moment | None
     how: str | None = Field(description="how it ended")
     succession_policy: str
     handoff: str | None = Field(description="the last words that it left, in a line")
@@ -72,18 +73,11 @@ _MOST = 1000
 async def _generation(call: Call, session: Session, depth: int, asked: str) -> Generation:
     left = await call.app.store.get(lambda db: handoffs.of_session(db, session.id))
     said = [handoff for handoff in left if not handoff.inferred] or left
-    return Generation(
-        id=session.id,
-        name=session.name,
-        agent=session.agent,
-        state=session.state.word,
-        project=session.project,
-        predecessor=session.predecessor,
+    return Generation.showing(
+        session,
         depth=depth,
-        started_at=moment(session.started_at),
-        ended_at=moment(session.ended_at),
-        how=session.state.ending.how.value if isinstance(session.state, HasEnded) else None,
-        succession_policy=policy_of(left).value,
+        how=session.state.ending.how if isinstance(session.state, HasEnded) else None,
+        succession_policy=policy_of(left),
         handoff=said[-1].summary if said else None,
         inferred=bool(said) and said[-1].inferred,
         asked=session.id == asked,
@@ -101,7 +95,7 @@ class HandoffLine(Result):
     session: str | None
     name: str | None
     project: str | None
-    at: str
+    at: Moment
     source: str
     succession_policy: str | None
     successor: str | None = Field(description="the session that went on from it")
@@ -130,15 +124,10 @@ async def _line(call: Call, handoff: Handoff, waiting: bool) -> HandoffLine:
     session = handoff.session
     whose = await call.app.store.get(lambda db: sessions.get(db, session)) if session else None
     after = await call.app.store.get(lambda db: sessions.successor_of(db, session)) if session else None
-    return HandoffLine(
-        id=handoff.id,
-        session=session,
+    return HandoffLine.showing(
+        handoff,
         name=whose.name if whose else None,
-        project=handoff.project,
-        at=moment(handoff.at) or "",
-        source=handoff.source.value,
-        succession_policy=handoff.policy.value if handoff.policy else None,
+        succession_policy=handoff.policy,
         successor=after.id if after else None,
         waiting=waiting,
-        summary=handoff.summary,
     )

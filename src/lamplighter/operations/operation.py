@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -45,7 +45,13 @@ class Nothing(Request):
 class Result(BaseModel):
     """What a caller gets back."""
 
-    model_config = ConfigDict(frozen=True, defer_build=True)
+    model_config = ConfigDict(frozen=True, defer_build=True, from_attributes=True)
+
+    @classmethod
+    def showing(cls, thing: object, **more: Any) -> Self:
+        """As a thing of the engine says it: each field is its attribute of that name, unless it is given beside it."""
+        alike = {name: getattr(thing, name) for name in cls.model_fields if name not in more and hasattr(thing, name)}
+        return cls.model_validate({**alike, **more})
 
     def to_keep(self) -> Result:
         """What a repeated key gets: the same, but for what must not be stored."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import Field
 
 from lamplighter.domain.memory.packet import BUDGET, LARGEST
-from lamplighter.domain.memory.packet_parts import Before
 from lamplighter.engine.memory.packet_builder import BuiltPacket
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Folder, ProjectWord
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 
 
 class LoadHandoff(Request):
@@ -18,12 +18,7 @@ class LoadHandoff(Request):
         max_length=200,
         description="predecessor: id, unique prefix of an id, or name (default: last, the last session of the project)",
     )
-    project: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=1000,
-        description="project: its name, identity or folder (default: the caller's)",
-    )
+    project: ProjectWord = None
     budget: int = Field(default=BUDGET, ge=1, le=LARGEST, description="size limit in characters and in UTF-8 bytes")
     prompt: str | None = Field(
         default=None,
@@ -31,12 +26,8 @@ class LoadHandoff(Request):
         description="first prompt of the next session: adds the records that fit it best, at most 2,000 characters "
         "more",
     )
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
-    preview: bool = Field(
-        default=False, description="only to look at: no receipt is kept", json_schema_extra={"hidden": True}
-    )
+    folder: Folder = None
+    preview: bool = Field(default=False, description="only to look at: no receipt is kept", json_schema_extra=HIDDEN)
 
 
 class BeforeView(Result):
@@ -45,7 +36,7 @@ class BeforeView(Result):
     id: str
     name: str
     agent: str
-    at: str = Field(description="when it ended, or last handed off")
+    at: Moment = Field(description="when it ended, or last handed off")
     close: str = Field(description="closed, killed, crashed or unclosed")
     alive: bool
     succession_policy: str | None
@@ -93,7 +84,7 @@ async def load_handoff(call: Call, request: LoadHandoff) -> HandoffPacket:
 
 
 def _view(packed: BuiltPacket, kept: bool) -> HandoffPacket:
-    receipt = packed.receipt
+    receipt, before = packed.receipt, packed.before
     return HandoffPacket(
         packet=receipt["packet"],
         text=packed.text,
@@ -103,7 +94,7 @@ def _view(packed: BuiltPacket, kept: bool) -> HandoffPacket:
         needed=packed.first.needed,
         project=receipt["project"],
         project_name=packed.project_name,
-        before=_before(packed.before) if packed.before else None,
+        before=BeforeView.showing(before, succession_policy=before.policy) if before else None,
         included=list(packed.first.included),
         fitting=list(packed.second.included) if packed.second else [],
         left_out=list(packed.first.left_out),
@@ -111,17 +102,4 @@ def _view(packed: BuiltPacket, kept: bool) -> HandoffPacket:
         shortened=receipt["shortened"],
         digest=receipt["digest"],
         receipt_kept=kept,
-    )
-
-
-def _before(before: Before) -> BeforeView:
-    return BeforeView(
-        id=before.id,
-        name=before.name,
-        agent=before.agent,
-        at=moment(before.at) or "",
-        close=before.close.value,
-        alive=before.alive,
-        succession_policy=before.policy.value if before.policy else None,
-        inferred=before.inferred,
     )

@@ -1,4 +1,5 @@
-"""The page: a link that logs in whoever opens it, and the end of every login. Only the operator has to do with either."""
+"""The page: a link that logs in whoever opens it, and the end of every login, which only the operator has to do with; who may
+watch a terminal on it, and who may type into one."""
 
 from __future__ import annotations
 
@@ -8,16 +9,15 @@ from lamplighter.domain.permission import Act
 from lamplighter.engine.service.logins import LINK_SECONDS, Shell
 from lamplighter.errors import Code, Hint, UnavailableError, Use
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Environment, SessionWord
 from lamplighter.operations.operation import Nothing, Request, Result, operation
-from lamplighter.operations.permission import allowed
+from lamplighter.operations.permission import allowed, permitted, readable
 from lamplighter.operations.views.common import moment
 
 
 class OpenPage(Request):
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
-    cwd: str | None = Field(default=None, description="the caller's folder", json_schema_extra={"hidden": True})
+    environment: Environment = None
+    cwd: str | None = Field(default=None, description="the caller's folder", json_schema_extra=HIDDEN)
 
 
 class PageLink(Result):
@@ -54,3 +54,38 @@ async def close_page(call: Call, _: Nothing) -> ClosedPage:
     """Log out every browser, at once; links that were not used are good no more."""
     await allowed(call, Act.PAGE)
     return ClosedPage(logins=await call.app.logins.close(call.caller))
+
+
+# -- terminals on the page
+
+
+class WatchedTerminal(Result):
+    id: str
+    name: str
+
+
+class WatchTerminal(Request):
+    session: SessionWord
+
+
+@operation(command=None, group="sessions")
+async def watch_terminal(call: Call, request: WatchTerminal) -> WatchedTerminal:
+    """The session whose terminal the caller may watch."""
+    session = await readable(call, await call.app.registry.find(request.session))
+    return WatchedTerminal(id=session.id, name=session.name)
+
+
+class TakeKeyboard(WatchTerminal):
+    rows: int = Field(ge=1, le=1000)
+    cols: int = Field(ge=1, le=1000)
+
+
+@operation(command=None, group="sessions", act=Act.SEND)
+async def take_keyboard(call: Call, request: TakeKeyboard) -> WatchedTerminal:
+    """Be a person at a session, who types and hears nothing: what it prints comes to those who watch. Passes a descriptor."""
+    session = await permitted(call, Act.SEND, request.session)
+    _, descriptor = await call.app.session_io.attach(
+        session, request.rows, request.cols, read_only=False, bound=False, by=call.caller, deaf=True
+    )
+    call.pass_descriptor(descriptor)
+    return WatchedTerminal(id=session.id, name=session.name)

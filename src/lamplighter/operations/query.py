@@ -1,4 +1,4 @@
-"""Seeing sessions: lists, one in full, the audit log."""
+"""Seeing sessions: lists, one in full, their names for completion, the audit log."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pydantic import Field
 
 from lamplighter.domain.selection import parse_selection
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import reads
 from lamplighter.operations.views.common import EventView, SessionDetail, Sessions
+from lamplighter.store import sessions
 
 
 class ListSessions(Request):
@@ -21,7 +23,7 @@ class ListSessions(Request):
         ge=1,
         le=100_000,
         description="at most this many, the newest",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
 
 
@@ -39,7 +41,7 @@ async def list_sessions(call: Call, request: ListSessions) -> Sessions:
 
 
 class GetSession(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
 
 
 @operation(command="show", group="sessions", positional=("session",))
@@ -79,3 +81,24 @@ async def list_events(call: Call, request: ListEvents) -> Events:
             await call.emit(event)
         return Events(events=[])
     return Events(events=events)
+
+
+class ListNames(Request):
+    ended: int = Field(default=0, ge=0, le=10_000, description="also this many of those that have ended, the newest")
+
+
+class Names(Result):
+    names: list[tuple[str, str, str, str, str, str]] = Field(
+        description="id, name, state, kind, project and owner of each; the living first, the newest first"
+    )
+
+
+@operation(command=None, group="sessions")
+async def list_names(call: Call, request: ListNames) -> Names:
+    """What the sessions are called, as completion wants it. With verdicts: list_sessions."""
+    living = (live.session for live in call.app.registry.live_sessions.values())
+    found = [(s.id, s.name, s.state.word, s.kind.value, s.project or "", s.owner) for s in living]
+    found.sort(reverse=True)
+    if request.ended:
+        found += await call.app.registry.store.read(lambda db: sessions.ended_names(db, request.ended))
+    return Names.model_construct(names=found)

@@ -16,6 +16,7 @@ from lamplighter.engine.memory.projects import Project
 from lamplighter.engine.memory.records import Nature, RecordDraft
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Folder, ProjectWord, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, reads
 from lamplighter.operations.views.record_views import (
@@ -57,15 +58,8 @@ class NewRecord(Request):
 
 
 class _Placed(Request):
-    project: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=1000,
-        description="project: its name, identity or folder (default: the caller's)",
-    )
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
+    project: ProjectWord = None
+    folder: Folder = None
 
 
 class StoreRecords(_Placed):
@@ -77,8 +71,8 @@ class StoredRecords(Result):
     records: list[RecordView] = Field(description="one for each text, in their order")
     stored: int = Field(description="how many are new; the others were in force already, word for word")
     project: str | None
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 @operation(command=None, group="memory", changes=True, act=Act.RECORD)
@@ -258,9 +252,7 @@ class UpdateRecord(Request):
     hard: bool = Field(
         default=False, description="forget: really delete it, from the index and free pages too; the operator's alone"
     )
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
+    folder: Folder = None
 
 
 class UpdatedRecords(Result):

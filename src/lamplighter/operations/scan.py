@@ -6,13 +6,13 @@ import time
 
 from pydantic import Field
 
-from lamplighter.domain.leak import Certainty, Leak
+from lamplighter.domain.leak import Certainty
 from lamplighter.engine.backends.tmux.server import Pane
-from lamplighter.engine.scan.scanner import Asked, Survey, Unmanaged
+from lamplighter.engine.scan.scanner import Survey, Unmanaged
 from lamplighter.errors import Code, Hint, MissingError, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Request, Result, operation
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 
 
 class LeakedProcessView(Result):
@@ -24,7 +24,7 @@ class LeakedProcessView(Result):
         description="mcp server, server, tool shell, background job, agent daemon, agent, or child of one of these"
     )
     command: str
-    since: str = Field(description="when it was started")
+    since: Moment = Field(description="when it was started")
     memory: int = Field(description="bytes it holds, with its part of what it shares")
     why: list[str] = Field(description="why it is believed to be left behind; nothing for a child")
 
@@ -44,7 +44,7 @@ class LeakView(Result):
     session: str | None = Field(description="what that agent called its session, where that can be told")
     certainty: str = Field(description="certain, or likely")
     why: list[str]
-    since: str | None = Field(description="when the oldest of its processes was started")
+    since: Moment | None = Field(description="when the oldest of its processes was started")
     memory: int
     processes: list[LeakedProcessView]
     files: list[LeakedFileView]
@@ -58,7 +58,7 @@ class UnmanagedView(Result):
     start: int
     command: str
     cwd: str
-    since: str
+    since: Moment
     processes: int = Field(description="it and all that it started")
     memory: int = Field(description="resident bytes of all of them")
     terminal: bool = Field(description="whether it is at a terminal")
@@ -118,8 +118,8 @@ async def scan_host(call: Call, request: ScanRequest) -> Scan:
         )
     panes = await _panes(call) if found.agents else {}
     return Scan(
-        asked=_asked(found.asked) if found.asked else None,
-        leaks=[_leak(leak) for leak in found.leaks],
+        asked=AskedView.showing(found.asked) if found.asked else None,
+        leaks=[LeakView.showing(leak) for leak in found.leaks],
         agents=[_unmanaged(agent, panes) for agent in found.agents],
         sums=_sums(found),
         seen=found.seen,
@@ -148,52 +148,5 @@ def _sums(found: Survey) -> ScanSums:
     )
 
 
-def _asked(asked: Asked) -> AskedView:
-    return AskedView(
-        pid=asked.pid,
-        command=asked.command,
-        leak=asked.leak or None,
-        certainty=asked.certainty.value if asked.certainty else None,
-        why=list(asked.why),
-    )
-
-
-def _leak(leak: Leak) -> LeakView:
-    return LeakView(
-        id=leak.id,
-        name=leak.name,
-        agent=leak.agent,
-        session=leak.session,
-        certainty=leak.certainty.value,
-        why=list(leak.why),
-        since=moment(leak.since),
-        memory=leak.memory,
-        processes=[
-            LeakedProcessView(
-                pid=each.pid,
-                start=each.start,
-                kind=each.kind.value,
-                command=each.command,
-                since=moment(each.since) or "",
-                memory=each.memory,
-                why=list(each.why),
-            )
-            for each in leak.processes
-        ],
-        files=[LeakedFileView(path=each.path, what=each.what, pid=each.pid) for each in leak.files],
-    )
-
-
 def _unmanaged(agent: Unmanaged, panes: dict[int, str]) -> UnmanagedView:
-    return UnmanagedView(
-        agent=agent.agent,
-        pid=agent.pid,
-        start=agent.start,
-        command=agent.command,
-        cwd=agent.cwd,
-        since=moment(agent.since) or "",
-        processes=agent.processes,
-        memory=agent.memory,
-        terminal=agent.terminal,
-        tmux=next((panes[pid] for pid in agent.chain if pid in panes), None),
-    )
+    return UnmanagedView.showing(agent, tmux=next((panes[pid] for pid in agent.chain if pid in panes), None))

@@ -19,7 +19,9 @@ from lamplighter.engine.start.start_request import Launch
 from lamplighter.errors import Code, Hint, InputError, Option, Use
 from lamplighter.operations.acp_start import speaking
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Environment
 from lamplighter.operations.operation import Request, Result, operation
+from lamplighter.operations.views.common import StateWord
 
 
 class StartSession(Request):
@@ -69,7 +71,7 @@ class StartSession(Request):
         min_length=1,
         max_length=100,
         description="what tmux is to call it, exactly; NAME_TAKEN when tmux has one of this name",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
     protect: bool = Field(default=False, description="protect it: no cleanup and no agent may end it")
     keep_children: bool = Field(
@@ -87,7 +89,7 @@ class StartSession(Request):
         default_factory=dict,
         max_length=10,
         description="what others call it, by namespace",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
     from_session: str | None = Field(
         default=None,
@@ -105,20 +107,12 @@ class StartSession(Request):
         default=False,
         description="with --from: even if the predecessor has a successor or was closed without one; operator only",
     )
-    rows: int = Field(
-        default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
-    )
-    cols: int = Field(
-        default=80, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
-    )
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
-    umask: int | None = Field(
-        default=None, ge=0, le=0o777, description="the caller's umask", json_schema_extra={"hidden": True}
-    )
+    rows: int = Field(default=24, ge=1, le=1000, description="height of the terminal", json_schema_extra=HIDDEN)
+    cols: int = Field(default=80, ge=1, le=1000, description="width of the terminal", json_schema_extra=HIDDEN)
+    environment: Environment = None
+    umask: int | None = Field(default=None, ge=0, le=0o777, description="the caller's umask", json_schema_extra=HIDDEN)
     bound: bool = Field(
-        default=False, description="end it when the client that runs it goes away", json_schema_extra={"hidden": True}
+        default=False, description="end it when the client that runs it goes away", json_schema_extra=HIDDEN
     )
 
 
@@ -165,7 +159,7 @@ def _driver(request: StartSession) -> Driver:
 class Started(Result):
     id: str
     name: str
-    state: str
+    state: StateWord
     pid: int = Field(description="the command's process")
     parent: str | None
     folder: str = Field(description="where its log is")
@@ -250,12 +244,9 @@ async def start_session(call: Call, request: StartSession) -> Started:
     )
     assert session.main is not None
     await call.app.session_io.tell(session, call.caller, f"{call.key}/prompt")
-    return Started(
-        id=session.id,
-        name=session.name,
-        state=session.state.word,
+    return Started.showing(
+        session,
         pid=session.main.pid,
-        parent=session.parent,
         folder=str(call.app.settings.session_folder(session.id)),
         conversation=session.conversation.get("id"),
         note=_note(call, session),

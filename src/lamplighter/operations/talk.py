@@ -13,23 +13,20 @@ from lamplighter.domain.selection import parse_selection
 from lamplighter.domain.session import Session
 from lamplighter.errors import Code, Hint, MissingError, Use
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Approval, SessionWord
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import permitted, readable
 from lamplighter.operations.views.common import moment
 
 
 class SendInput(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
     text: str = Field(
         description="text to type, sent literally; with --keys: key names such as Up, C-c or Enter, separated by spaces"
     )
     keys: bool = Field(default=False, description="text is key names")
     enter: bool = Field(default=True, description="press Enter after the text; --keys never does")
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="request id from APPROVAL_NEEDED, once the operator has granted it",
-    )
+    approval: Approval = None
 
 
 class Sent(Result):
@@ -54,7 +51,7 @@ async def send_input(call: Call, request: SendInput) -> Sent:
 
 
 class ReadOutput(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
     mode: Literal["screen", "output", "cast", "transcript", "vt"] = Field(
         default="screen",
         description="screen: what a person would see now; output: the log, by cursor; transcript: the agent's "
@@ -70,14 +67,8 @@ class ReadOutput(Request):
         description="read from this cursor on; a transcript has cursors of its own",
     )
     follow: bool = Field(default=False, description="keep reading until the session has ended")
-    limit: int = Field(
-        default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra={"hidden": True}
-    )
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="request id from APPROVAL_NEEDED, once the operator has granted it",
-    )
+    limit: int = Field(default=1 << 20, ge=1, le=1 << 23, description="bytes at most", json_schema_extra=HIDDEN)
+    approval: Approval = None
 
 
 class SpokenView(Result):
@@ -103,9 +94,7 @@ class Output(Result):
     at: list[int] | None = Field(default=None, description="the cursor on the screen: column, row, from 0")
     title: str | None = None
     messages: list[SpokenView] | None = Field(default=None, description="of a transcript")
-    base64: str | None = Field(
-        default=None, description="the bytes, where they are not text", json_schema_extra={"hidden": True}
-    )
+    base64: str | None = Field(default=None, description="the bytes, where they are not text", json_schema_extra=HIDDEN)
 
 
 @operation(command="read", group="sessions", positional=("session",))
@@ -161,13 +150,9 @@ class WaitSession(Request):
         default=None,
         max_length=100_000,
         description="going on after a break: the sessions that the selection meant at first",
-        json_schema_extra={"hidden": True},
+        json_schema_extra=HIDDEN,
     )
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="request id from APPROVAL_NEEDED, once the operator has granted it",
-    )
+    approval: Approval = None
 
 
 class WaitedFor(Result):
@@ -267,17 +252,13 @@ async def _waited_for(call: Call, request: WaitSession) -> list[Session]:
 
 
 class AttachSession(Request):
-    session: str = Field(description="id, unique prefix of an id, or name")
+    session: SessionWord
     rows: int | None = Field(
-        default=None, ge=1, le=1000, description="height of the terminal", json_schema_extra={"hidden": True}
+        default=None, ge=1, le=1000, description="height of the terminal", json_schema_extra=HIDDEN
     )
-    cols: int | None = Field(
-        default=None, ge=1, le=1000, description="width of the terminal", json_schema_extra={"hidden": True}
-    )
+    cols: int | None = Field(default=None, ge=1, le=1000, description="width of the terminal", json_schema_extra=HIDDEN)
     read_only: bool = Field(default=False, description="watch without typing")
-    bound: bool = Field(
-        default=False, description="the session ends with this client", json_schema_extra={"hidden": True}
-    )
+    bound: bool = Field(default=False, description="the session ends with this client", json_schema_extra=HIDDEN)
 
 
 class Attached(Result):
@@ -287,9 +268,7 @@ class Attached(Result):
     offset: int = Field(description="where the live output begins; the screen stands for all before it")
     rows: int
     cols: int
-    screen: str = Field(
-        description="bytes, as base64, that draw the screen as it is", json_schema_extra={"hidden": True}
-    )
+    screen: str = Field(description="bytes, as base64, that draw the screen as it is", json_schema_extra=HIDDEN)
 
 
 @operation(command="attach", group="sessions", positional=("session",), act=Act.SEND)

@@ -11,9 +11,8 @@ from lamplighter.domain.timestamp import read_timestamp
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment, StateWord, moment
 from lamplighter.store import timeline
-from lamplighter.store.timeline import Span
 
 _LONGEST_DAYS = 32
 _MOST = 20_000
@@ -29,7 +28,7 @@ class ProjectView(Result):
     inferred: int = Field(description="in force, but only inferred")
     closed: int = Field(description="resolved or superseded")
     handoffs: int
-    newest_at: str | None
+    newest_at: Moment | None
 
 
 class ProjectList(Result):
@@ -42,16 +41,7 @@ async def list_projects(call: Call, _: Nothing) -> ProjectList:
     found = await call.app.store.read(timeline.shelves)
     return ProjectList(
         projects=[
-            ProjectView(
-                id=shelf.id,
-                name=shelf.name or shelf.id,
-                records=sum(shelf.types.values()),
-                types=shelf.types,
-                inferred=shelf.inferred,
-                closed=shelf.closed,
-                handoffs=shelf.handoffs,
-                newest_at=moment(shelf.newest_at),
-            )
+            ProjectView.showing(shelf, name=shelf.name or shelf.id, records=sum(shelf.types.values()))
             for shelf in found
         ]
     )
@@ -70,11 +60,11 @@ class SpanView(Result):
     name: str
     agent: str
     kind: str
-    state: str
+    state: StateWord
     project: str | None
     project_id: str | None
-    started_at: str
-    ended_at: str | None = Field(description="none while it is alive")
+    started_at: Moment
+    ended_at: Moment | None = Field(description="none while it is alive")
     how: str | None = Field(description="how it ended")
     exit: dict[str, Any] | None = Field(description="what its own command exited with: a code or a signal")
     cpu: float | None = Field(description="CPU seconds, where that is known")
@@ -101,7 +91,7 @@ async def list_spans(call: Call, request: ListSpans) -> Spans:
     ended, left_out = await call.app.store.read(lambda db: timeline.spans(db, since, until, request.limit))
     first = await call.app.store.read(timeline.first_start)
     alive = [live.session for live in call.app.registry.live_sessions.values() if _began(live.session) < until]
-    views = [_ended(span) for span in ended]
+    views = [SpanView.showing(span, state="ended") for span in ended]
     known = {view.id for view in views}
     views += [view for view in await _living(call, alive, since) if view.id not in known]
     views.sort(key=lambda view: (view.started_at, view.id))
@@ -113,15 +103,9 @@ async def _living(call: Call, alive: list[Session], since: float) -> list[SpanVi
     if call.app.clock.now() <= since:
         return []
     return [
-        SpanView(
-            id=found.session.id,
-            name=found.session.name,
-            agent=found.session.agent,
-            kind=found.session.kind.value,
-            state=found.session.state.word,
-            project=found.session.project,
-            project_id=found.session.project_id,
-            started_at=moment(_began(found.session)) or "",
+        SpanView.showing(
+            found.session,
+            started_at=_began(found.session),
             ended_at=None,
             how=None,
             exit=None,
@@ -131,25 +115,6 @@ async def _living(call: Call, alive: list[Session], since: float) -> list[SpanVi
         )
         for found in await call.app.session_views.assessor.assess(alive, 2.0)
     ]
-
-
-def _ended(span: Span) -> SpanView:
-    return SpanView(
-        id=span.id,
-        name=span.name,
-        agent=span.agent,
-        kind=span.kind,
-        state="ended",
-        project=span.project,
-        project_id=span.project_id,
-        started_at=moment(span.started_at) or "",
-        ended_at=moment(span.ended_at),
-        how=span.how,
-        exit=span.exit,
-        cpu=span.cpu,
-        memory=span.memory,
-        tokens=span.tokens,
-    )
 
 
 def _began(session: Session) -> float:

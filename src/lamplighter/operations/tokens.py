@@ -11,7 +11,7 @@ from lamplighter.domain.token import LIFETIME, Token, parse_expiry, parse_scopes
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
 from lamplighter.operations.permission import allowed
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 
 
 class CreateToken(Request):
@@ -25,10 +25,10 @@ class TokenView(Result):
     id: str
     scopes: list[str]
     state: Literal["valid", "expired", "revoked"]
-    made_at: str | None
-    expires_at: str | None = Field(description="none: it does not expire")
-    used_at: str | None = Field(description="when it was last used, to the minute")
-    revoked_at: str | None
+    made_at: Moment | None
+    expires_at: Moment | None = Field(description="none: it does not expire")
+    used_at: Moment | None = Field(description="when it was last used, to the minute")
+    revoked_at: Moment | None
 
 
 class NewToken(TokenView):
@@ -85,13 +85,4 @@ async def revoke_token(call: Call, request: RevokeToken) -> TokenView:
 
 
 def _view(token: Token, now: float) -> TokenView:
-    return TokenView(
-        name=token.name,
-        id=token.id,
-        scopes=sorted(token.scopes),
-        state=token.state(now).value,
-        made_at=moment(token.made_at),
-        expires_at=moment(token.expires_at),
-        used_at=moment(token.used_at),
-        revoked_at=moment(token.revoked_at),
-    )
+    return TokenView.showing(token, scopes=sorted(token.scopes), state=token.state(now))

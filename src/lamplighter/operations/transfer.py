@@ -7,6 +7,7 @@ from pydantic import Field
 from lamplighter.domain.permission import Act
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import HIDDEN, Folder, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
 
@@ -15,11 +16,9 @@ class ExportRecords(Request):
     project: str | None = Field(
         default=None, min_length=1, max_length=1000, description="only this project: its name, identity or folder"
     )
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
+    folder: Folder = None
     after: list[str] = Field(
-        default_factory=list, max_length=2, description="the cursor to go on from", json_schema_extra={"hidden": True}
+        default_factory=list, max_length=2, description="the cursor to go on from", json_schema_extra=HIDDEN
     )
 
 
@@ -53,7 +52,7 @@ async def export_records(call: Call, request: ExportRecords) -> Exported:
 class ImportRecords(Request):
     file: str = Field(max_length=4096, description="file that lamp export wrote")
     called: str | None = Field(
-        default=None, max_length=4096, description="what errors call the file", json_schema_extra={"hidden": True}
+        default=None, max_length=4096, description="what errors call the file", json_schema_extra=HIDDEN
     )
 
 
@@ -62,8 +61,8 @@ class Imported(Result):
     handoffs: int
     records: int
     known: int = Field(description="lines of which everything was here already")
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 @operation(command="import", group="memory", positional=("file",), changes=True, act=Act.IMPORT)

@@ -91,10 +91,6 @@ class Screen:
         return self._shown.cursor
 
     @property
-    def cursor_visible(self) -> bool:
-        return self._shown.mode(25)
-
-    @property
     def title(self) -> str:
         return self._shown.title
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lamplighter.compat.tmux.act import survivors
-from lamplighter.compat.tmux.failure import failure
+from lamplighter.compat.tmux.toolset import failure
 from lamplighter.errors import Code, LampError
 from tests.support.engine import Engine, engine
 from tests.support.mcp_client import LEGACY, MODERN, McpClient, ToolError, outside

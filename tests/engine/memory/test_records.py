@@ -89,6 +89,21 @@ def test_the_same_key_stores_once_also_when_what_it_stored_is_closed_since(lit: 
     assert refused(lit, "store_records", key="k", records=[{"content": "three"}], project="shop").code == "KEY_REUSED"
 
 
+def test_what_a_record_names_is_stale_only_once_it_has_changed(lit: Engine, tmp_path: Path) -> None:
+    """Also a file that is large, and one outside the folder, of which nothing is ever claimed."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    large, outside = folder / "large.bin", tmp_path / "outside.txt"
+    large.write_bytes(bytes(2 << 20))
+    outside.write_text("as it was")
+    keep(lit, "rests on files", folder=str(folder), files=["large.bin", str(outside)])
+    assert [one["stale"] for one in lit.call("list_records", folder=str(folder))["records"]] == [[]]
+    large.write_bytes(bytes(3 << 20))
+    outside.write_text("other")
+    (found,) = lit.call("list_records", folder=str(folder))["records"]
+    assert found["stale"] == ["large.bin has changed since"]
+
+
 def test_secrets_are_taken_out_and_what_is_private_is_not_stored(lit: Engine) -> None:
     secret = "ghp_" + "a1B2" * 9
     result = lit.call(

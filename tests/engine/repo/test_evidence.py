@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,8 @@ from hypothesis import strategies as st
 
 from lamplighter.domain.memory.record import NO_EVIDENCE, CitedFile, RecordEvidence
 from lamplighter.engine.repo import evidence as module
-from lamplighter.engine.repo.evidence import MOST_FILES, cite, cite_all, given, stale, stale_all
+from lamplighter.engine.repo.evidence import MOST_FILES, cite, cite_all, stale_all
 from lamplighter.engine.repo.files import LARGEST, fingerprint
-from lamplighter.errors import InputError
 from tests.support.repository import Repository, git_that_hangs
 
 
@@ -33,6 +33,10 @@ def shop(tmp_path: Path) -> Repository:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def stale(evidence: RecordEvidence) -> list[str]:
+    return stale_all([evidence])[0]
 
 
 def _paths(evidence: RecordEvidence) -> list[str]:
@@ -141,37 +145,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return told
 
 
-# -- what is given
-
-
-def test_what_a_caller_names_is_kept_though_it_is_not_there(shop: Repository) -> None:
-    first = shop.commit("one")
-    found = given(
-        str(shop.folder), ["src/a.py", "./later.py", "Makefile", "src/a.py"], [first[:6].upper(), "abcdef123"]
-    )
-    assert _paths(found) == ["src/a.py", "later.py", "Makefile"]
-    assert found.files[1].digest is None
-    assert found.commits == (first, "abcdef123")
-    assert stale(found) == ["commit abcdef1 is not in the repository any more"]
-    (shop.folder / "later.py").write_text("x")
-    assert stale(found)[0] == "later.py is there now"
-    assert given(str(shop.folder), [], []) == NO_EVIDENCE
-
-
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "", ".", "a\nb", "a\0b"])
-def test_what_is_outside_cannot_be_named(shop: Repository, path: str) -> None:
-    with pytest.raises(InputError, match="is no file inside"):
-        given(str(shop.folder), [path], [])
-
-
-def test_what_is_no_commit_and_too_many(shop: Repository) -> None:
-    for bad in ("HEAD", "--all", "abc", "g" * 40, "^abcdef1"):
-        with pytest.raises(InputError, match="is no commit"):
-            given(str(shop.folder), [], [bad])
-    with pytest.raises(InputError, match="too much for one record"):
-        given(str(shop.folder), [f"{number}.py" for number in range(21)], [])
-
-
 # -- what has become of it
 
 
@@ -252,7 +225,6 @@ def test_without_git_nothing_is_claimed_of_commits(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert stale(found) == []
     assert cite(str(shop.folder), f"src/a.py {first}") == RecordEvidence(found.folder, found.files, ())
-    assert given(str(shop.folder), [], [first[:9]]).commits == (first[:9],)
 
 
 def test_a_git_that_hangs(shop: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,8 +252,8 @@ def test_nothing_of_the_repository_is_run(shop: Repository, tmp_path: Path) -> N
     shop.git("config", "protocol.ext.allow", "always")
     shop.git("config", "extensions.partialClone", "origin")
     shop.git("config", "core.repositoryFormatVersion", "1")
-    found = given(str(shop.folder), ["src/a.py"], [first, "deadbeef" * 5])
-    assert found.commits == (first, "deadbeef" * 5)
+    found = cite(str(shop.folder), f"src/a.py {first}")
+    found = replace(found, commits=(*found.commits, "deadbeef" * 5))
     assert stale(found) == ["commit deadbee is not in the repository any more"]
     assert not told.exists()
     # The trap works: git as it is springs it.

@@ -10,11 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.engine.repo.repository import MOST_COMMITS, MOST_FILES, Head, changes, head
+from lamplighter.engine.repo.repository import DEADLINE, MOST_COMMITS, MOST_FILES, Changes, Findings, Head, head, look
 from tests.support.processes import wait_until
 from tests.support.repository import ENVIRONMENT, Repository, git_that_hangs
 
 _PATIENT = 30.0  # a loaded machine is not what is tested
+
+
+def changes(
+    folder: str, since: str | None, scratch: str, deadline: float = DEADLINE, started_at: float | None = None
+) -> Changes | None:
+    findings = Findings()
+    look(findings, folder, since, scratch, time.monotonic() + deadline)
+    return findings.told(started_at)
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lamplighter.compat.delx.cut import Cutting
-from lamplighter.compat.delx.response import ResponseOptions, answered
+from lamplighter.compat.delx.response import Cutting, ResponseOptions, answered
 from lamplighter.compat.delx.summary import Summary, in_words, quoted, summary_of
 from lamplighter.domain.text.plural import counted
 from lamplighter.frontends.mcp.tool_context import ToolContext

@@ -1,15 +1,20 @@
 """How much of an answer is given, and in what words: `response_profile`, `response_mode`, `ritual_strip`.
 
 What an agent said of itself is quoted as it is and marked as a quotation; nothing here speaks for it. Knows answers as documents.
+Texts that are longer than they may be are cut and said to be, with secrets taken out before: half of one is not known for one.
 """
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import field
 from typing import Any, Literal
 
 from pydantic import Field
 
+from lamplighter.domain.text.redaction import redact
 from lamplighter.frontends.mcp.toolset import Answer
+from lamplighter.lazy_dataclass import dataclass
 from lamplighter.operations.operation import Request
 
 Mode = Literal["standard", "model_safe"]
@@ -76,3 +81,22 @@ def _profiled(structured: dict[str, Any], profile: Profile) -> dict[str, Any]:
         parts: dict[str, Any] = kept["summary"]
         kept["summary"] = {name: part for name, part in parts.items() if name not in _LONG and part not in _EMPTY}
     return kept
+
+
+@dataclass
+class Cutting:
+    """What was cut of the texts of one call, and what was taken out of those."""
+
+    remarks: list[str] = field(default_factory=list[str])
+    secrets: int = 0
+    private: int = 0
+
+    async def fit(self, name: str, text: str | None, most: int) -> str | None:
+        """The text, or as much of it as there is room for."""
+        if text is None or len(text) <= most:
+            return text
+        found = await asyncio.to_thread(redact, text)
+        self.secrets += found.secrets
+        self.private += found.private
+        self.remarks.append(f"{name} was cut: the first {most:,} of {len(text):,} characters are kept")
+        return found.text[:most]

@@ -8,13 +8,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lamplighter.compat.delx.close import SESSION
-from lamplighter.compat.delx.cut import Cutting
-from lamplighter.compat.delx.response import ResponseOptions, answered
+from lamplighter.compat.delx.operations import HandOver, ResumeLogical, Urgency
+from lamplighter.compat.delx.response import Cutting, ResponseOptions, answered
 from lamplighter.compat.delx.summary import NAMESPACE, Summary, in_words, quoted, summary_of
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
+from lamplighter.operations.fields import Redacted, Withheld
 from lamplighter.operations.operation import Result, default_of
-from lamplighter.operations.resume import HandOver, ResumeLogical, Urgency
 
 _WRITES = Hints(read_only=False, destructive=False, idempotent=False)
 _LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
@@ -183,8 +183,8 @@ class HandedOver(Result):
     notes: list[str] = Field(description="ids of the notes: on the giving and on the receiving session")
     context_summary: str
     blocker: str
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
     remarks: list[str] = Field(description="what was cut")
     message: str | None = None
 

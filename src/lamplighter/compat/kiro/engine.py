@@ -6,7 +6,6 @@ Knows turns and the runs behind them; knows nothing of who may, or of tools.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
 import sqlite3
@@ -17,20 +16,18 @@ from typing import TYPE_CHECKING
 
 from lamplighter.compat.kiro import program, store
 from lamplighter.compat.kiro.model import KiroSession, Turn, TurnKind, TurnState
+from lamplighter.compat.kiro.printed_text import PrintedText, transcribe
 from lamplighter.domain.ending import Ending, StopSteps
 from lamplighter.domain.permission import DAEMON
 from lamplighter.domain.session import OURS, Session
 from lamplighter.domain.states import HasEnded
 from lamplighter.engine.backends.acp.transcript import spoken
-from lamplighter.engine.output.headless_text import PrintedText, transcribe
 from lamplighter.engine.service.patrol import PATROL
 from lamplighter.slices import Part
 from lamplighter.store import events, sessions
 
 if TYPE_CHECKING:
     from lamplighter.app import App
-
-log = logging.getLogger(__name__)
 _KEPT_SECONDS = 7 * 86400.0
 LIMIT_PASSED = "limit"
 _ENDED = "its session was ended in the middle of it"

@@ -27,6 +27,7 @@ from lamplighter.engine.start.start_request import Launch
 from lamplighter.errors import Code, ConflictError, Hint, LampError, MissingError, SurvivorsError, UnavailableError, Use
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import KillSession, kill_session
+from lamplighter.operations.fields import Environment
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, permitted
 from lamplighter.operations.start import StartSession, start_session
@@ -36,9 +37,7 @@ from lamplighter.store import events
 class CreateKiroSession(Request):
     agent: str | None = Field(default=None, max_length=200, description="the agent to talk to; Kiro's own by default")
     working_directory: str | None = Field(default=None, description="the folder it works in")
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
+    environment: Environment = None
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.START)
@@ -174,9 +173,7 @@ class StartKiroTurn(Request):
     )
     kind: Literal["chat", "task", "command"] = Field(default="task", description="what it is for")
     cwd: str | None = Field(default=None, description="the folder of a session that has to be made")
-    environment: dict[str, str] | None = Field(
-        default=None, description="the caller's environment", json_schema_extra={"hidden": True}
-    )
+    environment: Environment = None
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.START)

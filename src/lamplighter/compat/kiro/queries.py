@@ -11,15 +11,15 @@ from lamplighter.domain.session import Session
 from lamplighter.errors import Code, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Nothing, Request, Result, operation
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 
 
 class KiroSessionView(Result):
     id: str
     agent: str | None
     working_directory: str
-    created_at: str
-    last_active: str
+    created_at: Moment
+    last_active: Moment
     is_active: bool
 
 
@@ -32,13 +32,13 @@ class KiroTurnView(Result):
     status: str
     is_done: bool
     message: str
-    created_at: str
-    started_at: str | None = Field(description="when its process did")
-    ended_at: str | None
+    created_at: Moment
+    started_at: Moment | None = Field(description="when its process did")
+    ended_at: Moment | None
     duration: float | None = Field(description="seconds since it started; until it ended")
     run: str | None
     chunks: list[str] = Field(description="from the index that was asked for on")
-    times: list[str] = Field(description="when each of these chunks came")
+    times: list[Moment] = Field(description="when each of these chunks came")
     total_chunks: int
     total_bytes: int
     content: str | None = Field(description="all of it, once it is done")
@@ -48,40 +48,27 @@ class KiroTurnView(Result):
 
 
 def session_view(session: KiroSession, active: str | None) -> KiroSessionView:
-    return KiroSessionView(
-        id=session.id,
-        agent=session.agent,
-        working_directory=session.working_directory,
-        created_at=moment(session.created_at) or "",
-        last_active=moment(session.last_active) or "",
-        is_active=session.id == active,
-    )
+    return KiroSessionView.showing(session, is_active=session.id == active)
 
 
 def turn_view(turn: Turn, run: Session | None, now: float, since: int = 0) -> KiroTurnView:
     began = run.created_at if run else None
     # Those of before have no times: then what is known is when it was over.
     times = [*turn.times, *[turn.ended_at or turn.created_at] * (len(turn.chunks) - len(turn.times))]
-    return KiroTurnView(
+    return KiroTurnView.showing(
+        turn,
         task_id=turn.id,
         session_id=turn.session,
-        kind=turn.kind.value,
-        status=turn.state.value,
+        status=turn.state,
         is_done=turn.done,
-        message=turn.message,
-        created_at=moment(turn.created_at) or "",
-        started_at=moment(began),
-        ended_at=moment(turn.ended_at),
+        started_at=began,
         duration=None if began is None else max(0.0, round((turn.ended_at or now) - began, 3)),
         run=run.id if run else None,
-        chunks=list(turn.chunks[since:]),
-        times=[moment(at) or "" for at in times[since:]],
+        chunks=turn.chunks[since:],
+        times=times[since:],
         total_chunks=len(turn.chunks),
         total_bytes=sum(len(chunk.encode(errors="replace")) for chunk in turn.chunks),
         content=turn.content if turn.done else None,
-        errors=turn.errors,
-        failure=turn.failure,
-        exit_code=turn.exit_code,
     )
 
 
@@ -150,7 +137,7 @@ class ReadKiroHistory(Request):
 class RemarkView(Result):
     role: str
     content: str
-    timestamp: str
+    timestamp: Moment
 
 
 class KiroHistory(Result):
@@ -174,5 +161,5 @@ async def read_kiro_history(call: Call, request: ReadKiroHistory) -> KiroHistory
             session_id=request.session_id,
         )
     said = await call.app.store.read(lambda db: store.history(db, found.id, request.limit))
-    shown = [RemarkView(role=one.role, content=one.content, timestamp=moment(one.at) or "") for one in said]
+    shown = [RemarkView.showing(one, timestamp=one.at) for one in said]
     return KiroHistory(session=session_view(found, active), history=shown)

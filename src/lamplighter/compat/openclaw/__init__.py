@@ -4,4 +4,9 @@ from __future__ import annotations
 
 from lamplighter.slices import Slice
 
-SLICE = Slice(operations={"operations": ("list_openclaw_sessions", "find_openclaw_session", "retire_sessions")})
+SLICE = Slice(
+    operations={
+        "operations": ("list_openclaw_sessions", "find_openclaw_session", "retire_sessions"),
+        "spawn": ("spawn_agent",),
+    }
+)

@@ -168,12 +168,9 @@ def _listed(
 
 
 def _keyed(call: Call, session: Session, key: str) -> KeyedSession:
-    return KeyedSession(
-        id=session.id,
+    return KeyedSession.showing(
+        session,
         key=key,
-        name=session.name,
-        agent=session.agent,
-        alive=session.alive,
         status=status_of(session),
         logged=session.shim is not None,
         echo=call.app.backends.of(session).echo,

@@ -11,11 +11,11 @@ from lamplighter.compat.openclaw.operations import KeyedSession
 from lamplighter.compat.openclaw.rows import found
 from lamplighter.domain.text.echo import without_echo
 from lamplighter.domain.text.output_tail import plain
+from lamplighter.engine.service.callers import program_of
 from lamplighter.errors import Code, ForbiddenError, LampError
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
 from lamplighter.operations.operation import Request, Result
-from lamplighter.operations.spawn import own_program
 
 _REPLY_ROOM = 60_000
 _CUT = "[the beginning is left out: sessions_history has it]\n"
@@ -124,7 +124,7 @@ class SessionsSpawned(Result):
 
 async def sessions_spawn(conversation: ToolContext, request: SessionsSpawn) -> Answer:
     run, client = run_id(conversation.key), conversation.client
-    agent = request.agentId or own_program(conversation.app, conversation.caller)
+    agent = request.agentId or program_of(conversation.app.registry, conversation.caller)
     key = f"agent:{(agent or 'main').replace(':', '-')}:subagent:{run}"
     limit = request.runTimeoutSeconds
     spawned = await conversation.operate(

@@ -9,6 +9,7 @@ from pydantic import Field
 from lamplighter.compat.rekindle.sessions import NAMESPACE, SESSION
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.operations.fields import Redacted, Withheld
 from lamplighter.operations.operation import Request, Result
 
 
@@ -83,8 +84,8 @@ class Captured(Result):
     message_count: int
     transcript_path: str
     at_least: bool = Field(description="the transcript is long, and its beginning was not read")
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 async def capture_now(conversation: ToolContext, request: CaptureNow) -> Answer:

@@ -11,6 +11,7 @@ from lamplighter.domain.memory.record import LONGEST, WHOLE_ID, RecordType
 from lamplighter.errors import Code, Hint, InputError, MissingError, Use
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import READS, Answer, Hints, Tool
+from lamplighter.operations.fields import Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, default_of
 from lamplighter.operations.records import ListRecords, SearchRecords
 
@@ -46,8 +47,8 @@ class StoreMemory(Request):
 class Stored(Result):
     id: str
     message: str
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 async def store_memory(conversation: ToolContext, request: StoreMemory) -> Answer:

@@ -11,6 +11,7 @@ from lamplighter.domain.text.plural import counted
 from lamplighter.errors import ConflictError, ForbiddenError
 from lamplighter.frontends.mcp.tool_context import ToolContext
 from lamplighter.frontends.mcp.toolset import Answer, Hints, Tool
+from lamplighter.operations.fields import Redacted, Withheld
 from lamplighter.operations.operation import Request, Result
 
 _MOST = 100
@@ -52,8 +53,8 @@ class Ended(Result):
     summary: str
     message: str
     checkpoint_id: str | None
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 async def end_session(conversation: ToolContext, request: EndSession) -> Answer:

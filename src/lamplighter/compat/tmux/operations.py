@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
@@ -15,6 +14,7 @@ from lamplighter.domain.session import Session
 from lamplighter.engine.backends.tmux.server import TmuxError, TmuxServer, TmuxSilentError
 from lamplighter.errors import Code, ConflictError, LampError, MissingError, UnavailableError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Approval
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import permitted, permitted_stranger, readable
 from lamplighter.store import sessions
@@ -45,11 +45,7 @@ class TmuxWindows(Result):
 class OfTmux(Request):
     socket: str = Field(min_length=1, max_length=4096, description="the tmux server's socket")
     name: str = Field(min_length=1, max_length=200, description="what tmux calls the session, exactly")
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
-    )
+    approval: Approval = None
 
 
 class TypeInTmux(OfTmux):
@@ -90,7 +86,7 @@ async def list_tmux_windows(_: Call, request: ListTmuxWindows) -> TmuxWindows:
         raise silent(request.socket) from None
     except TmuxError as error:
         raise says(error) from None
-    return TmuxWindows(windows=[TmuxWindow(**asdict(window)) for window in found])
+    return TmuxWindows(windows=[TmuxWindow.showing(window) for window in found])
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.SEND)

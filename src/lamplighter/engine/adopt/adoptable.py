@@ -56,11 +56,7 @@ class AdoptableProcesses:
     def _check_ours(self, pid: int) -> None:
         """Neither a part of Lamplighter, nor above one, nor in a session already."""
         chain = proc.ancestors(pid)
-        shims = {
-            (live.session.shim.pid, live.session.shim.start): live.session.id
-            for live in self.registry.live_sessions.values()
-            if live.session.shim
-        }
+        shims = self.registry.shims()
         inside = next((shims[stat.key] for stat in chain[1:] if stat.key in shims), None)
         if inside is not None:
             raise adopted_already(f"process {pid}", inside)

@@ -254,10 +254,14 @@ class SessionRegistry:
             Hint(Use("ls", all=True), " lists those that there are and were"),
         )
 
+    async def get(self, identifier: str) -> Session | None:
+        """By its whole id, living or ended; None when there is none."""
+        live = self.live_sessions.get(identifier)
+        return live.session if live else await self.store.get(lambda db: sessions.get(db, identifier))
+
     async def by_id(self, identifier: str) -> Session:
         """By its whole id alone, for what a row names: somebody's living session may be called as another's id reads."""
-        live = self.live_sessions.get(identifier)
-        found = live.session if live else await self.store.get(lambda db: sessions.get(db, identifier))
+        found = await self.get(identifier)
         if found is None:
             raise MissingError(
                 Code.NOT_FOUND, f"there is no session {identifier!a} any more", Hint(Use("ls", all=True), " lists all")
@@ -270,10 +274,12 @@ class SessionRegistry:
 
     async def now(self, session: Session) -> Session:
         """The session as it is by now."""
-        live = self.live_sessions.get(session.id)
-        if live is not None:
-            return live.session
-        return await self.store.get(lambda db: sessions.get(db, session.id)) or session
+        return await self.get(session.id) or session
+
+    def shims(self) -> dict[tuple[int, int], str]:
+        """The processes that hold living sessions, each with its session's id."""
+        held = [live.session for live in list(self.live_sessions.values())]  # a thread asks too
+        return {(session.shim.pid, session.shim.start): session.id for session in held if session.shim is not None}
 
     def children(self, session: str) -> list[str]:
         return [live.session.id for live in self.live_sessions.values() if live.session.parent == session]

@@ -1,15 +1,18 @@
-"""Work that runs on without whoever began it: kept, so that it is not collected, and its faults are logged."""
+"""Work that runs on without whoever began it: kept, so that it is not collected, and its faults are logged; and what is tried
+again until the store takes it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
-from lamplighter.errors import LampError
+from lamplighter.errors import LampError, UnavailableError
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
+_LONGEST_PAUSE = 10.0
 
 
 class Tasks:
@@ -51,3 +54,15 @@ async def first_of(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+async def persist(attempt: Callable[[], Awaitable[T]], what: str) -> T:
+    """Again and again until the store takes it; sessions go on meanwhile."""
+    pause = 0.1
+    while True:
+        try:
+            return await attempt()
+        except UnavailableError as error:
+            log.error("%s has to wait for the store: %s", what, error)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)

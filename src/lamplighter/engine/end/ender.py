@@ -21,9 +21,8 @@ from lamplighter.domain.session import Session
 from lamplighter.domain.states import HasEnded, Running, Starting, asking, intent_of
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import RefusedError
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
-from lamplighter.engine.core.tasks import Tasks, until
+from lamplighter.engine.core.tasks import Tasks, persist, until
 from lamplighter.engine.end.agent_exit import AgentExit
 from lamplighter.engine.end.final_report import FinalReport
 from lamplighter.engine.end.final_scan import FinalScan

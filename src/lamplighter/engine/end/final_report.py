@@ -27,8 +27,8 @@ from lamplighter.engine.agents_io import transcripts
 from lamplighter.engine.agents_io.conversation_finder import ConversationFinder
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.deadline import answered
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
+from lamplighter.engine.core.tasks import persist
 from lamplighter.engine.end.final_summary import as_text, summarise
 from lamplighter.engine.memory.handoff_writer import HandoffWriter, Prepared
 from lamplighter.engine.memory.inferred_handoff import MOST_LINES, infer

@@ -133,9 +133,11 @@ class FinalScan:
 
     def _ours(self) -> set[int]:
         """Keeper, daemon and shims: they and what is below them are no session's remains."""
-        live_sessions = list(self.registry.live_sessions.values())  # a thread asks too
-        shims = {live.session.shim.pid for live in live_sessions if live.session.shim is not None}
-        return shims | {os.getpid()} | ({self.keeper.pid} if self.keeper.pid else set[int]())
+        return (
+            {pid for pid, _ in self.registry.shims()}
+            | {os.getpid()}
+            | ({self.keeper.pid} if self.keeper.pid else set[int]())
+        )
 
 
 def _look_around(subjects: list[Subject], ours: set[int]) -> dict[str, list[LateProcess]]:

@@ -1,1 +1,1 @@
-"""Sessions without a process: logical ones, external agents, and how they are resumed."""
+"""Sessions without a process: logical ones, and those of external agents."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import logging
 import os
 import sqlite3
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from lamplighter.domain.memory.record import KEPT_AS, CitedFile, Record, RecordEvidence, RecordState, RecordType, Source
 from lamplighter.domain.permission import Caller, Rank, check_record
@@ -25,15 +24,14 @@ from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.core.session_card import forget_words
 from lamplighter.engine.memory.projects import Project
 from lamplighter.engine.repo.evidence import cite
+from lamplighter.engine.repo.files import fingerprint
 from lamplighter.errors import Code, ConflictError, Hint, InputError, MissingError, UnavailableError, Use
 from lamplighter.lazy_dataclass import dataclass
 from lamplighter.store import calls, events, hard_delete, recall, records
 from lamplighter.store.calls import KeptCall
 from lamplighter.store.recall import Filter, Summary
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
-_LARGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -313,7 +311,7 @@ def _prepared(
 def _evidence(folder: str | None, item: RecordDraft, content: str) -> RecordEvidence:
     """What was named, and what the text itself cites."""
     cited = cite(folder, content) if folder else RecordEvidence()
-    named = tuple(CitedFile(_clean(path), _digest(os.path.join(folder or "/", path))) for path in item.files)
+    named = tuple(CitedFile(_clean(path), fingerprint(folder or "/", path)) for path in item.files)
     files = {one.path: one for one in (*cited.files, *named)}
     commits = dict.fromkeys((*map(_clean, item.commits), *cited.commits))
     return RecordEvidence(storable(folder) if folder else None, tuple(files.values()), tuple(commits))
@@ -321,16 +319,6 @@ def _evidence(folder: str | None, item: RecordDraft, content: str) -> RecordEvid
 
 def _clean(text: str) -> str:
     return redact(storable(text)).text
-
-
-def _digest(path: str) -> str | None:
-    try:
-        if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_FILE:
-            return None
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read(_LARGEST_FILE)).hexdigest()
-    except (OSError, ValueError):
-        return None
 
 
 # -- what came of a call that a crash of ours made come again

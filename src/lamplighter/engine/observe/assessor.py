@@ -101,7 +101,7 @@ class Assessor:
         names = {session.id for session in sessions}
         await self.registry.look(0.0)
         with self.interests.pressing(names):
-            measures = await self.sampler.compared(0.0, names)
+            measures = await self.sampler.compared(names)
             for name in names:
                 self._judged.pop(name, None)
             return await self._assess(sessions, measures)

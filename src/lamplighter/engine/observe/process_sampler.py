@@ -177,9 +177,9 @@ class ProcessSampler:
             await asyncio.shield(self._looking)
         return self._measures
 
-    async def compared(self, fresh: float, sessions: set[str]) -> dict[str, Measure]:
-        """As `measures`, and these sessions looked at twice, so that their CPU is known."""
-        found = await self.measures(fresh)
+    async def compared(self, sessions: set[str]) -> dict[str, Measure]:
+        """As of now, and these sessions looked at twice, so that their CPU is known."""
+        found = await self.measures(0.0)
         while any(name in found and found[name].rate is None for name in sessions):
             await asyncio.sleep(_SHORTEST_SECONDS)
             found = await self.measures(_SHORTEST_SECONDS / 2)

@@ -1,1 +1,1 @@
-"""What sessions print: output, screens, and the text of headless agents."""
+"""What sessions print: output and screens."""

@@ -13,12 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from lamplighter import lazy_re as re
 from lamplighter.domain.memory.record import NO_EVIDENCE, CitedFile, RecordEvidence
-from lamplighter.domain.text.plural import counted
 from lamplighter.engine.core.deadline import answered
 from lamplighter.engine.repo.files import fingerprint, inside
 from lamplighter.engine.repo.git import Git, RepositoryLocation
 from lamplighter.engine.repo.repository import find, head
-from lamplighter.errors import Code, InputError
 
 MOST_FILES = 20
 MOST_COMMITS = 20
@@ -31,7 +29,6 @@ _PATH = re.compile(r"[\w@%+~./-]{3,}+")
 _QUOTED = re.compile(r"[`\"']([^`\"'\n]{1,200} [^`\"'\n]{1,200})[`\"']")  # a name with blanks in it
 _EXTENSION = re.compile(r".*[^./]\.\w{1,10}", re.DOTALL)
 _COMMIT = re.compile(r"(?<![\w/.-])[0-9a-f]{7,64}(?![\w/-])")
-_NAMED_COMMIT = re.compile(r"[0-9a-f]{4,64}")
 
 
 def cite(folder: str, text: str) -> RecordEvidence:
@@ -61,44 +58,6 @@ def _cited(folder: str, texts: Sequence[str], until: float) -> list[RecordEviden
         full = _distinct(known[commit] for commit in commits if commit in known)
         found.append(RecordEvidence(folder, files, full) if files or full else NO_EVIDENCE)
     return found
-
-
-def given(folder: str, files: Sequence[str], commits: Sequence[str]) -> RecordEvidence:
-    """What a caller names: kept also when it is not there (yet)."""
-    if len(files) > MOST_FILES or len(commits) > MOST_COMMITS:
-        raise InputError(
-            Code.BAD_INPUT,
-            f"too much for one record: {counted(len(files), 'file')} and {counted(len(commits), 'commit')}",
-            f"name at most {MOST_FILES} files and {MOST_COMMITS} commits: those that it really rests on",
-        )
-    try:
-        return answered(folder, lambda: _given(folder, files, commits), DEADLINE + _LATE_SECONDS)
-    except TimeoutError as error:
-        raise InputError(
-            Code.BAD_INPUT,
-            f"what is in {folder} cannot be looked at: it does not answer",
-            "leave files and commits out, or try again",
-        ) from error
-
-
-def _given(folder: str, files: Sequence[str], commits: Sequence[str]) -> RecordEvidence:
-    paths = _distinct(_checked(folder, path) for path in files)
-    bad = next((commit for commit in commits if not _NAMED_COMMIT.fullmatch(commit.lower())), None)
-    if bad is not None:
-        raise InputError(Code.BAD_INPUT, f"{bad[:40]!a} is no commit", "name it by 4 to 64 hexadecimal digits")
-    named = _distinct(commit.lower() for commit in commits)
-    known = _resolved(folder, set(named), time.monotonic() + DEADLINE) or {}
-    cited = tuple(CitedFile(path, fingerprint(folder, path)) for path in paths)
-    return (
-        RecordEvidence(folder, cited, _distinct(known.get(commit, commit) for commit in named))
-        if cited or named
-        else NO_EVIDENCE
-    )
-
-
-def stale(evidence: RecordEvidence) -> list[str]:
-    """What is not as it was, in phrases."""
-    return stale_all([evidence])[0]
 
 
 def stale_all(found: Sequence[RecordEvidence]) -> list[list[str]]:
@@ -176,17 +135,6 @@ def _paths(folder: str, text: str) -> tuple[str, ...]:
     likely = (name for name in names if len(name) <= _LONGEST_PATH and ("/" in name or _EXTENSION.fullmatch(name)))
     found = (inside(folder, name) for name in _distinct(likely)[:_MOST_LOOKS])
     return _distinct(path for path in found if path is not None)
-
-
-def _checked(folder: str, path: str) -> str:
-    found = inside(folder, path)
-    if found is None:
-        raise InputError(
-            Code.BAD_INPUT,
-            f"{path[:200]!a} is no file inside {folder}",
-            "name files by their paths from the session's folder",
-        )
-    return found
 
 
 def _resolved(folder: str, commits: set[str], until: float) -> dict[str, str] | None:

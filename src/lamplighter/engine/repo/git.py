@@ -25,6 +25,7 @@ _READ = 1 << 16
 _CPU_SECONDS = 20  # for one that outlives a daemon that was killed: nobody is left to end it
 _REAP_SECONDS = 0.2
 _INSIDE_SECONDS = 0.5
+_MOST_INSIDE = 1 << 20
 # What decides whether two files are the same; nothing among it names a program.
 _TAKEN_OVER = frozenset(
     f"core.{name}"
@@ -65,12 +66,12 @@ class Git:
             self._own = self._environment(self.settings())
         return self._run(arguments, self._own, most, self.until)
 
-    def run_inside(self, *arguments: str, most: int = 1 << 20) -> Printed:
+    def run_inside(self, *arguments: str) -> Printed:
         """With the repository's own git folder, and so with its configuration: for what starts no program whatever that says."""
         environment = {**_clean(), "GIT_DIR": self.place.folder}
         # It may include a file that never ends: that must not take the time of all the rest.
         until = min(self.until, time.monotonic() + _INSIDE_SECONDS)
-        return self._run(arguments, environment, most, until)
+        return self._run(arguments, environment, _MOST_INSIDE, until)
 
     def settings(self) -> dict[str, str]:
         """What the configuration says, of the user and of the repository, by lower-case names; the later one counts."""

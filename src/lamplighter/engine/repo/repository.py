@@ -114,16 +114,6 @@ def commit_of(folder: str) -> str | None:
     return found.sha if found else None
 
 
-def changes(
-    folder: str, since: str | None, scratch: str, deadline: float = DEADLINE, started_at: float | None = None
-) -> Changes | None:
-    """What is other than it was at the commit `since` ("": before the first one; None: not known, so against the last commit);
-    None when the folder is in no repository, and then no process was started. `scratch` is a folder of ours. Blocks."""
-    findings = Findings()
-    look(findings, folder, since, scratch, time.monotonic() + deadline)
-    return findings.told(started_at)
-
-
 def look(findings: Findings, folder: str, since: str | None, scratch: str, until: float) -> None:
     """Find it out, step by step, until a moment of the monotonic clock. Blocks; for a thread."""
     place = find(folder)

@@ -42,7 +42,8 @@ class Repositories:
     async def changes(
         self, folder: str, since: str | None, deadline: float = DEADLINE, started_at: float | None = None
     ) -> Changes | None:
-        """As `repository.changes`. Never later than the deadline: what is known by then is told, marked as cut."""
+        """What is other than it was at the commit `since` ("": before the first; None: not known, so against the last one); None
+        when the folder is in no repository. Never later than the deadline: what is known by then is told, marked as cut."""
         key = (folder, since)
         until = time.monotonic() + deadline
         sought = self._waiting.get(key)

@@ -35,6 +35,7 @@ _INSTALLED = re.compile(r"[^\s=]*/(?:node_modules|site-packages|bin)/")
 _LONGEST_NAME = 15
 KERNEL = 2
 _ENVIRONMENT = 1 << 17
+_LONGEST_COMMAND = 8192
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Census:
         for pid, stat in self.processes.items():
             name = stat.name
             if name in names or name in _INTERPRETERS or name.startswith(b"python"):
-                words = words_of(pid)
+                words = proc.words_of(pid, _LONGEST_COMMAND)
                 program = recognise(words) if stat.state not in "ZX" else None
                 if program is not None and is_mine(pid):
                     self.agents[pid] = (stat, program, words)
@@ -252,19 +253,6 @@ class Census:
         return stat is not None and stat.state not in "ZX" and entry.start in (stat.start, None)
 
 
-def words_of(pid: int) -> list[str]:
-    try:
-        descriptor = os.open(f"/proc/{pid}/cmdline", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return []
-    try:
-        return os.read(descriptor, 8192).decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return []
-    finally:
-        os.close(descriptor)
-
-
 def _may_be_a_server(pid: int) -> bool:
     """Whether its input is a pipe or a socket: one system call, where a command line takes three. Or it has none, and is called
     like a server."""
@@ -274,7 +262,9 @@ def _may_be_a_server(pid: int) -> bool:
         input = os.devnull
     except OSError:
         return False
-    return input.startswith(("pipe:", "socket:")) or (input == os.devnull and is_called_mcp(" ".join(words_of(pid))))
+    if input == os.devnull:
+        return is_called_mcp(" ".join(proc.words_of(pid, _LONGEST_COMMAND)))
+    return input.startswith(("pipe:", "socket:"))
 
 
 def is_called_mcp(command: str) -> bool:

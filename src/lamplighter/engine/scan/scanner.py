@@ -26,6 +26,7 @@ from lamplighter.domain.leak import (
     judge,
     name_leak,
 )
+from lamplighter.engine.observe.process_sampler import weigh
 from lamplighter.engine.scan.census import (
     KERNEL,
     MULTIPLEXERS,
@@ -34,7 +35,6 @@ from lamplighter.engine.scan.census import (
     MarkedProcess,
     is_called_mcp,
     is_mine,
-    words_of,
 )
 from lamplighter.engine.scan.stream_ends import End, Ends
 from lamplighter.holder import proc
@@ -78,7 +78,7 @@ class Asked:
 
     pid: int
     command: str
-    leak: str
+    leak: str | None
     certainty: Certainty | None
     why: tuple[str, ...]
 
@@ -117,7 +117,7 @@ class Scanner:
                 why = found.why or (f"it is below a process that was left: {leak.processes[0].pid}", *leak.why)
                 return Asked(stat.pid, found.command, leak.id, leak.certainty, why)
         why = self._why_not(stat, {each.pid for each in agents})
-        return Asked(stat.pid, proc.command_of(stat.pid), "", None, (why,))
+        return Asked(stat.pid, proc.command_of(stat.pid), None, None, (why,))
 
     def _why_not(self, stat: proc.Stat, unmanaged: set[int]) -> str:
         """The first of the reasons, in the order in which a scan goes by them."""
@@ -216,7 +216,7 @@ class Scanner:
         daemon: bool = False,
         busy: bool = False,
     ) -> LeakEvidence:
-        command, mute = " ".join(words_of(stat.pid)), self._end(stat, 0) is End.DEAD
+        command, mute = " ".join(proc.words_of(stat.pid, 8192)), self._end(stat, 0) is End.DEAD
         return LeakEvidence(
             origins=origins,
             orphan=self.census.orphan(stat) if orphan is None else orphan,
@@ -413,18 +413,9 @@ def _leaked(stat: proc.Stat, judgement: LeakVerdict | None, weighed: int) -> Lea
         kind=judgement.kind if judgement else Leftover.CHILD,
         command=proc.command_of(stat.pid),
         since=round(proc.start_moment(stat.start), 2),
-        memory=_weight(stat) if weighed <= _MOST_WEIGHED else stat.memory,
+        memory=weigh([stat]) if weighed <= _MOST_WEIGHED else stat.memory,
         why=judgement.why if judgement else (),
     )
-
-
-def _weight(stat: proc.Stat) -> int:
-    """What it holds, with its part of what it shares; what is resident where the kernel does not tell."""
-    with suppress(OSError, ValueError, IndexError), open(f"/proc/{stat.pid}/smaps_rollup", "rb") as file:
-        for line in file:
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
-    return stat.memory
 
 
 def _of_files(agent: str, session: str, files: list[LeakedFile]) -> Leak:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
-from typing import TypeVar
 
 from lamplighter.domain import approval as rules
 from lamplighter.domain.approval import LIFETIME, MOST_OPEN, Approval, Standing, Wish
@@ -18,7 +17,6 @@ from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.errors import Code, ForbiddenError, Hint, LampError, MissingError, UnavailableError, Use
 from lamplighter.store import approvals, events
 
-T = TypeVar("T")
 _KEPT_SECONDS = 7 * 86400.0
 
 

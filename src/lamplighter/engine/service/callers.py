@@ -84,11 +84,7 @@ class Callers:
         return replace(caller or OPERATOR, pid=peer.pid)
 
     async def _inside(self, chain: list[proc.Stat]) -> Caller | None:
-        shims = {
-            (live.session.shim.pid, live.session.shim.start): live.session.id
-            for live in self.registry.live_sessions.values()
-            if live.session.shim
-        }
+        shims = self.registry.shims()
         for number, stat in enumerate(chain):
             if stat.key in shims:
                 return self._session(shims[stat.key])
@@ -178,3 +174,10 @@ class Callers:
             at_risk = not session.holder_lost and live.guarantee != "kernel"
             if session.main and session.shim and at_risk and not proc.is_alive(session.shim.pid, session.shim.start):
                 yield session.main.start
+
+
+def program_of(registry: SessionRegistry, caller: Caller) -> str | None:
+    """What agent the caller is; None where that cannot be told."""
+    live = registry.live_sessions.get(caller.session or "")
+    found = live.session.agent if live else caller.name.split(":")[1] if caller.rank is Rank.AGENT else GENERIC
+    return None if found == GENERIC else found

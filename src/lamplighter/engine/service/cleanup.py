@@ -37,9 +37,8 @@ from lamplighter.domain.selection import Selection
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import intent_of
 from lamplighter.domain.timestamp import timestamp
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import SessionRegistry
-from lamplighter.engine.core.tasks import Tasks
+from lamplighter.engine.core.tasks import Tasks, persist
 from lamplighter.engine.end.ender import Ender
 from lamplighter.engine.observe.assessor import Assessment, Assessor
 from lamplighter.engine.scan.leaks import Leaks, still
@@ -56,7 +55,7 @@ from lamplighter.errors import (
     UnavailableError,
     Use,
 )
-from lamplighter.store import events, losses, plans, sessions
+from lamplighter.store import events, losses, plans
 from lamplighter.store.losses import Epoch
 
 log = logging.getLogger(__name__)
@@ -190,10 +189,8 @@ class Cleanup:
         """The session that the caller is in, and its ancestors."""
         if caller.session is None:
             return set()
-        own = caller.session
-        live = self.registry.live_sessions.get(own)
-        session = live.session if live else await self.registry.store.get(lambda db: sessions.get(db, own))
-        above = {own, *(session.line if session else ())}
+        session = await self.registry.get(caller.session)
+        above = {caller.session, *(session.line if session else ())}
         while session is not None and session.parent is not None and session.parent in self.registry.live_sessions:
             session = self.registry.live_sessions[session.parent].session
             if session.id in above:
@@ -319,7 +316,7 @@ class Cleanup:
                 return Outcome.SKIPPED.told(left)
             if isinstance(row.found, Leak):
                 return await self._end_leak(run, row, row.found)
-            session = await self._session(row.session)
+            session = await self.registry.by_id(row.session)
             if not run.plan.is_behind(intent_of(session.state)):
                 why = await self._objection(run, row, session, above)
                 if why:
@@ -347,15 +344,6 @@ class Cleanup:
             await self._persist(lambda db: plans.keep_intent(db, run.plan.id, now))
             leak = now
         return await self.leaks.end(leak, run.plan.orders.grace)
-
-    async def _session(self, identifier: str) -> Session:
-        live = self.registry.live_sessions.get(identifier)
-        session = live.session if live else await self.registry.store.get(lambda db: sessions.get(db, identifier))
-        if session is None:
-            raise MissingError(
-                Code.NOT_FOUND, f"there is no session {identifier!a} any more", "there is nothing to end"
-            )
-        return session
 
     async def _objection(self, run: Run, row: Row, session: Session, above: set[str]) -> str | None:
         """Why it must not be ended now. A daemon that has just started is given time to know the session again."""

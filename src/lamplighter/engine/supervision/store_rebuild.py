@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from lamplighter.engine.supervision.marked_processes import MarkedSession, find_
 from lamplighter.errors import LampError
 from lamplighter.holder import proc
 from lamplighter.holder.files import read_json
+from lamplighter.holder.lineage import children_of
 from lamplighter.store import losses, sessions
 from lamplighter.store.losses import Loss
 
@@ -133,18 +135,17 @@ class StoreRebuild:
 
     def _by_process(self, session: str, shim: list[int], main: list[int] | None = None) -> Session:
         """One without a card: what its command's process says of it. The shim's greeting says the rest."""
-        pid = main[0] if main else _only_child(shim[0])
-        environment = _environment(pid)
-        command = _command(pid) or ("?",)
+        pid = main[0] if main else next(iter(children_of(shim[0])), 0)
+        command = tuple(proc.words_of(pid)) or ("?",)
         now = self.registry.clock.now()
         return Session(
             id=session,
-            name=environment.get("LAMPLIGHTER_NAME") or session,
+            name=proc.environment_of(pid, "LAMPLIGHTER_NAME") or session,
             kind=Kind.TASK,
             driver=_driver(pid),
             owner="operator",
             command=command,
-            cwd=_link(pid, "cwd") or "/",
+            cwd=proc.folder_of(pid) or "/",
             created_at=now,
             boot=self.registry.boot,
             agent=program_name(command),
@@ -163,37 +164,8 @@ class StoreRebuild:
                 keep_card(folder, live.session)
 
 
-def _only_child(shim: int) -> int:
-    try:
-        with open(f"/proc/{shim}/task/{shim}/children") as file:
-            return int((file.read().split() or ["0"])[0])
-    except OSError:
-        return 0
-
-
-def _environment(pid: int) -> dict[str, str]:
-    pairs = (entry.partition("=") for entry in _entries(pid, "environ"))
-    return {name: value for name, _, value in pairs}
-
-
-def _command(pid: int) -> tuple[str, ...]:
-    return tuple(_entries(pid, "cmdline"))
-
-
-def _entries(pid: int, name: str) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return [entry.decode(errors="replace") for entry in file.read().split(b"\0") if entry]
-    except OSError:
-        return []
-
-
 def _driver(pid: int) -> Driver:
-    return Driver.TERMINAL if (_link(pid, "fd/0") or "").startswith("/dev/pts/") else Driver.HEADLESS
-
-
-def _link(pid: int, name: str) -> str | None:
-    try:
-        return os.readlink(f"/proc/{pid}/{name}")
-    except OSError:
-        return None
+    with suppress(OSError):
+        if os.readlink(f"/proc/{pid}/fd/0").startswith("/dev/pts/"):
+            return Driver.TERMINAL
+    return Driver.HEADLESS

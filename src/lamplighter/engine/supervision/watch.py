@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +26,9 @@ from lamplighter.engine.core.keeper_client import KeeperClient
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
 from lamplighter.engine.core.tasks import Tasks, until
 from lamplighter.engine.end.ender import Ender
+from lamplighter.engine.output.output_reader import OutputReader
 from lamplighter.engine.start.launcher import Launcher
 from lamplighter.engine.start.shim_setup import holding_spec
-from lamplighter.engine.supervision.terminal_replies import TerminalReplies
 from lamplighter.errors import LampError
 from lamplighter.holder import boot, places, proc
 from lamplighter.holder.files import read_json
@@ -49,14 +50,14 @@ class Watch:
         tasks: Tasks,
         backends: Backends,
         ender: Ender,
-        terminal_replies: TerminalReplies,
+        reading: OutputReader,
     ) -> None:
         self.registry = registry
         self.keeper = keeper
         self.tasks = tasks
         self.backends = backends
         self.ender = ender
-        self.terminal_replies = terminal_replies
+        self.reading = reading
         self.launcher = Launcher(registry, keeper, backends, self.adopt, self._find)
         self._lost: dict[str, asyncio.Event] = {}
         self._finding: set[str] = set()
@@ -179,10 +180,18 @@ class Watch:
         live.output = asyncio.Event()
 
     def _on_rolled(self, live: LiveSession, _: dict[str, Any]) -> None:
-        self.terminal_replies.keep_keyframe(live)
+        self.tasks.begin(self.reading.keep_keyframe(live.session), f"keyframe of {live.session.id}")
 
     def _on_query(self, live: LiveSession, event: dict[str, Any]) -> None:
-        self.terminal_replies.answer(live, event["from"], event["offset"])
+        self.tasks.begin(self._answer(live, event["from"], event["offset"]), f"answer {live.session.id}")
+
+    async def _answer(self, live: LiveSession, begin: int, end: int) -> None:
+        """What its program asked of its terminal in this part of its output, when nobody is attached who has one: a program that
+        asks for the cursor and hears nothing may refuse to start."""
+        data = await self.reading.replies(live.session, begin, end)
+        if data and live.line is not None:
+            with suppress(LampError, RefusedError):  # it ended before it was answered
+                await live.line.answer(data)
 
     def _on_people(self, live: LiveSession, _: dict[str, Any]) -> None:
         live.notify()

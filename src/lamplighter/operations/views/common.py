@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from lamplighter.domain.memory.handoff import Handoff
+from lamplighter.domain.states import State
 from lamplighter.domain.timestamp import timestamp
+from lamplighter.operations.fields import Redacted, Withheld
 from lamplighter.operations.operation import Result
 
 
 def moment(seconds: float | None) -> str | None:
     """Unix seconds as UTC, ISO 8601, to the millisecond."""
     return None if seconds is None else timestamp(seconds, "milliseconds")
+
+
+def _told(at: float | str | None) -> str | None:
+    """A result that was kept under its key has its times as text."""
+    return at if isinstance(at, str) else moment(at)
+
+
+Moment = Annotated[str, BeforeValidator(_told)]
+"""A field of a result that is made of Unix seconds."""
+
+
+def _word(state: State | str) -> str:
+    return state if isinstance(state, str) else state.word
+
+
+StateWord = Annotated[str, BeforeValidator(_word)]
+"""A field of a result that is made of a session's state."""
 
 
 def without_output(summary: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +62,7 @@ class CertificateView(Result):
 
 
 class EndingView(Result):
-    at: str
+    at: Moment
     by: str
     reason: str
     how: str = Field(description="asked, terminated, killed, exited or lost")
@@ -56,7 +75,7 @@ class InferredView(Result):
     """What had been inferred of a session for which somebody has spoken since: the evidence of that hand-off."""
 
     id: str
-    at: str
+    at: Moment
     summary: str
     basis: list[str] = Field(description="what it rests on")
     stored: dict[str, int] = Field(description="records by type")
@@ -69,7 +88,7 @@ class HandoffView(Result):
     id: str
     session: str | None
     project: str | None
-    at: str
+    at: Moment
     by: str
     source: str = Field(description="end_session, agent, operator; inferred when nobody wrote one")
     succession_policy: str | None
@@ -85,48 +104,15 @@ class HandoffView(Result):
     dropped: list[str] = Field(description="loops that were given up")
     carried: list[str] = Field(description="loops that stay open, at most 100 of them")
     carried_count: int = Field(description="how many stay open")
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
     evidence: list[InferredView] = Field(
         default_factory=list, description="what had been inferred of the session before somebody said it"
     )
 
     @staticmethod
     def of(handoff: Handoff) -> HandoffView:
-        return HandoffView(
-            id=handoff.id,
-            session=handoff.session,
-            project=handoff.project,
-            at=moment(handoff.at) or "",
-            by=handoff.by,
-            source=handoff.source.value,
-            succession_policy=handoff.policy.value if handoff.policy else None,
-            reason=handoff.reason,
-            epitaph=handoff.epitaph,
-            transcript_path=handoff.transcript_path,
-            summary=handoff.summary,
-            basis=list(handoff.basis),
-            stored_count=sum(handoff.stored.values()),
-            stored=handoff.stored,
-            records=list(handoff.records),
-            resolved=list(handoff.resolved),
-            dropped=list(handoff.dropped),
-            carried=list(handoff.carried),
-            carried_count=handoff.carried_count,
-            redacted=handoff.redacted,
-            withheld=handoff.withheld,
-            evidence=[
-                InferredView(
-                    id=one.id,
-                    at=moment(one.at) or "",
-                    summary=one.summary,
-                    basis=list(one.basis),
-                    stored=one.stored,
-                    records=list(one.records),
-                )
-                for one in handoff.evidence
-            ],
-        )
+        return HandoffView.showing(handoff, succession_policy=handoff.policy, stored_count=sum(handoff.stored.values()))
 
 
 class LimitsView(Result):
@@ -226,7 +212,7 @@ class EventView(Result):
     n: int | None = Field(
         description="its number; None of a change of verdict, which is told to who follows and not kept"
     )
-    at: str
+    at: Moment
     session: str | None
     name: str | None
     by: str

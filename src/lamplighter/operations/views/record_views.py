@@ -10,7 +10,7 @@ from lamplighter.domain.memory.record import Record
 from lamplighter.engine.memory.packet_query import stale
 from lamplighter.operations.call import Call
 from lamplighter.operations.operation import Result
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment
 from lamplighter.store import handoffs
 from lamplighter.store.recall import Summary
 from lamplighter.store.records import carried
@@ -31,14 +31,14 @@ class RecordView(Result):
     handoff: str | None
     source: str = Field(description="whose word it is: end_session, agent, inferred, operator or import")
     by: str
-    created_at: str
+    created_at: Moment
     files: list[str] = Field(description="files that it cites")
     commits: list[str] = Field(description="commits that it cites")
     stale: list[str] = Field(description="what has changed since of what it cites")
     carried: int = Field(description="how many hand-offs left it open")
     supersedes: str | None
     superseded_by: str | None
-    closed_at: str | None
+    closed_at: Moment | None
     closed_by: str | None
     closed_why: str | None
 
@@ -51,7 +51,7 @@ class FoundSession(Result):
     agent: str
     project: str | None
     project_name: str | None
-    ended_at: str | None
+    ended_at: Moment | None
     summary: str
 
 
@@ -66,15 +66,7 @@ async def view_records(call: Call, found: list[Record], *, fresh: bool = False) 
 async def view_sessions(call: Call, found: list[Summary]) -> list[FoundSession]:
     names = await project_names(call, [summary.project for summary in found])
     return [
-        FoundSession(
-            id=summary.session,
-            name=summary.name,
-            agent=summary.agent,
-            project=summary.project,
-            project_name=names.get(summary.project),
-            ended_at=moment(summary.ended_at),
-            summary=summary.text,
-        )
+        FoundSession.showing(summary, id=summary.session, project_name=names.get(summary.project), summary=summary.text)
         for summary in found
     ]
 
@@ -87,27 +79,10 @@ async def project_names(call: Call, projects: list[str | None]) -> dict[str | No
 
 
 def _view(record: Record, names: dict[str | None, str], aged: tuple[str, ...]) -> RecordView:
-    return RecordView(
-        id=record.id,
-        type=record.type.value,
-        state=record.state.value,
-        content=record.content,
-        category=record.category,
-        importance=record.importance,
-        project=record.project,
+    return RecordView.showing(
+        record,
         project_name=names.get(record.project),
-        session=record.session,
-        handoff=record.handoff,
-        source=record.source.value,
-        by=record.by,
-        created_at=moment(record.created_at) or "",
         files=[cited.path for cited in record.evidence.files],
-        commits=list(record.evidence.commits),
-        stale=list(aged),
-        carried=record.carried,
-        supersedes=record.supersedes,
-        superseded_by=record.superseded_by,
-        closed_at=moment(record.closed_at),
-        closed_by=record.closed_by,
-        closed_why=record.closed_why,
+        commits=record.evidence.commits,
+        stale=aged,
     )

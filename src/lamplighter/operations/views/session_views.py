@@ -19,7 +19,6 @@ from lamplighter.engine.service.doctor import Doctor
 from lamplighter.engine.service.selector import Selector
 from lamplighter.holder import proc
 from lamplighter.operations.views.common import (
-    CertificateView,
     EndingView,
     HandMadeView,
     HandoffView,
@@ -110,7 +109,7 @@ class SessionViews:
             "command": list(session.command),
             "guarantee": "best_effort" if session.holder_lost else guarantee,
             "holder_lost": session.holder_lost,
-            "limits": _limits(session),
+            "limits": LimitsView.showing(session.limits),
             "warnings": self.assessor.warnings(session.id),
             "tree": [_process(stat) for stat in found.measure.processes],
             "children": self.registry.children(session.id),
@@ -222,11 +221,6 @@ def _process(stat: proc.Stat) -> ProcessView:
     )
 
 
-def _limits(session: Session) -> LimitsView:
-    limits = session.limits
-    return LimitsView(idle=limits.idle, age=limits.age, memory=limits.memory)
-
-
 def _intent(session: Session) -> dict[str, Any] | None:
     intent = intent_of(session.state)
     if intent is None:
@@ -241,12 +235,9 @@ def _survivors(certificate: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _ending(ending: Ending, *, output: bool) -> EndingView:
-    return EndingView(
-        at=moment(ending.at) or "",
-        by=ending.by,
-        reason=ending.reason,
-        how=ending.how.value,
+    return EndingView.showing(
+        ending,
         exit=ending.exit.document() if ending.exit else None,
-        certificate=CertificateView.model_validate(ending.certificate.document()),
+        certificate=ending.certificate.document(),
         summary=ending.summary if output else without_output(ending.summary),
     )

@@ -24,9 +24,8 @@ from lamplighter.engine.backends.acp.transcript import AcpTranscript, tail
 from lamplighter.engine.backends.base import BackendContext, Reply
 from lamplighter.engine.backends.held import HeadlessBackend
 from lamplighter.engine.core.holder_client import RefusedError
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import LiveSession
-from lamplighter.engine.core.tasks import first_of, until
+from lamplighter.engine.core.tasks import first_of, persist, until
 from lamplighter.engine.output.output_reader import past_the_end
 from lamplighter.errors import Code, ConflictError, Hint, InputError, LampError, Use
 from lamplighter.store import exchanges
@@ -278,7 +277,7 @@ class AcpBackend(HeadlessBackend):
         else:
             ended = None
         journal = AcpTranscript(self.registry.folder(session.id))
-        text, reason = await asyncio.to_thread(journal.last_answer, 0, self._size(session, journal))
+        text, reason = await asyncio.to_thread(journal.last_answer, self._size(session, journal))
         turn = "ended" if reason is None else _TURNS.get(reason, "failed")
         if ended is not None and turn == "ended" and not text:
             raise ended

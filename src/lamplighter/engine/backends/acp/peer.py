@@ -21,8 +21,8 @@ from lamplighter.domain.permission import Caller, Rank
 from lamplighter.engine.backends.acp.step import AcpStep, Ask
 from lamplighter.engine.backends.acp.transcript import AcpTranscript
 from lamplighter.engine.core.holder_client import BrokenError, RefusedError
-from lamplighter.engine.core.persistence import persist
 from lamplighter.engine.core.registry import LiveSession, SessionRegistry
+from lamplighter.engine.core.tasks import persist
 from lamplighter.engine.output.output_reader import OutputReader
 from lamplighter.errors import Code, UnavailableError
 from lamplighter.holder.log_reader import Chunk, LogReader

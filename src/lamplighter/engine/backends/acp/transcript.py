@@ -53,7 +53,7 @@ class AcpTranscript:
         try:
             for number, entry in enumerate(entries):
                 if entry["kind"] == "whole":
-                    entry = self._whole(descriptor, entry, entries[:number], size)
+                    entry = _whole(descriptor, entry, size)
                 elif entry.get("first"):
                     _note_beginning(entries[number + 1 :], last, size)
                 data = json.dumps(entry, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
@@ -63,39 +63,27 @@ class AcpTranscript:
             os.close(descriptor)
         return size
 
-    def _whole(self, descriptor: int, entry: dict[str, Any], _: list[dict[str, Any]], size: int) -> dict[str, Any]:
-        begin = entry["from"]
-        pieces = os.pread(descriptor, size - begin, begin).splitlines() if begin is not None else []
-        said = [json.loads(piece) for piece in pieces]
-        text = "".join(str(piece["text"]) for piece in said if piece["kind"] == entry["of"])
-        return {
-            **{name: entry[name] for name in ("acp", "kind", "of")},
-            "at": entry["at"],
-            "text": text[:_LONGEST_WHOLE],
-        }
-
-    def page(self, since: int, limit: int, size: int | None = None) -> AcpPage:
+    def page(self, since: int, limit: int) -> AcpPage:
         """What was said from a cursor on, as text; whole lines of the file, so that the next page begins with one."""
         try:
             with open(self.path, "rb") as file:
-                end = os.fstat(file.fileno()).st_size if size is None else size
+                end = os.fstat(file.fileno()).st_size
                 file.seek(min(since, end))
                 data = file.read(min(max(limit, _BLOCK), max(0, end - since)))
         except FileNotFoundError:
             return AcpPage("", since, False)
         whole = data[: data.rfind(b"\n") + 1]
         if not whole and len(data) < end - since:  # one line that is longer than a page
-            return self.page(since, 2 * max(limit, _BLOCK), size)
+            return self.page(since, 2 * max(limit, _BLOCK))
         text = "".join(render(json.loads(line)) for line in whole.splitlines())
         return AcpPage(text, since + len(whole), since + len(whole) < end)
 
-    def last_answer(self, since: int, size: int) -> tuple[str, str | None]:
-        """What the agent said last, from a cursor on, and how the turn ended; None when it has not."""
+    def last_answer(self, size: int) -> tuple[str, str | None]:
+        """What the agent said last, up to a cursor, and how the turn ended; None when it has not."""
         answer: str = ""
         reason: str | None = None
         with suppress(FileNotFoundError), open(self.path, "rb") as file:
-            file.seek(since)
-            for line in file.read(max(0, size - since)).splitlines():
+            for line in file.read(size).splitlines():
                 entry = json.loads(line)
                 if entry["kind"] == "whole" and entry["of"] == "agent":
                     answer = entry["text"]
@@ -152,6 +140,18 @@ def tail(folder: str, lines: int) -> str:
             since = size - _TAIL + file.read(_TAIL).find(b"\n") + 1
     page = journal.page(since, _TAIL)
     return "".join(page.text.splitlines(keepends=True)[-lines:])
+
+
+def _whole(descriptor: int, entry: dict[str, Any], size: int) -> dict[str, Any]:
+    begin = entry["from"]
+    pieces = os.pread(descriptor, size - begin, begin).splitlines() if begin is not None else []
+    said = [json.loads(piece) for piece in pieces]
+    text = "".join(str(piece["text"]) for piece in said if piece["kind"] == entry["of"])
+    return {
+        **{name: entry[name] for name in ("acp", "kind", "of")},
+        "at": entry["at"],
+        "text": text[:_LONGEST_WHOLE],
+    }
 
 
 def _note_beginning(following: list[dict[str, Any]], last: dict[str, Any], size: int) -> None:

@@ -87,7 +87,7 @@ class AdoptedBackend(UnreachableBackend):
         self._check_tmux(session)
         if not session.alive:
             raise has_ended(session)
-        raise self.tmux.refuse(session, "lamp attach cannot be at it")
+        raise self.tmux.refuse_attaching(session)
 
     async def until_text(self, session: Session, text: str, since: int | None) -> int:
         del text, since

@@ -71,11 +71,11 @@ class ForeignTerminals:
             "title": title or None,
         }
 
-    def refuse(self, session: Session, what: str) -> ConflictError:
+    def refuse_attaching(self, session: Session) -> ConflictError:
         """NOT_ATTACHABLE, with the way that there is."""
         return ConflictError(
             Code.NOT_ATTACHABLE,
-            f"{session.name} ({session.id}) was adopted: its terminal is tmux's, and {what}",
+            f"{session.name} ({session.id}) was adopted: its terminal is tmux's, and lamp attach cannot be at it",
             f"{attach_command(session)} to be at it",
         )
 

@@ -360,12 +360,7 @@ class AdoptedProcesses:
 
     def _ours(self) -> set[int]:
         """The keeper and the shims; the daemon is the tree's own process."""
-        shims = {
-            live.session.shim.pid
-            for live in list(self.registry.live_sessions.values())
-            if live.session.shim is not None
-        }
-        return shims | ({self.keeper.pid} if self.keeper.pid else set[int]())
+        return {pid for pid, _ in self.registry.shims()} | ({self.keeper.pid} if self.keeper.pid else set[int]())
 
 
 def _marks(session: Session) -> set[tuple[str, str]]:

@@ -28,9 +28,7 @@ _SHORT = {
 """What agents read in every list: shorter than for people."""
 
 
-def derived(
-    name: str, operation: type[Request], /, *fields: str, **changes: str | tuple[Any, FieldInfo]
-) -> type[Request]:
+def derived(name: str, operation: type[Request], /, *fields: str, **changes: Any) -> type[Request]:
     """The operation's `fields` as they are, and `changes`, which come first: a text for a field that reads otherwise over MCP,
     and (type, Field) for one that is another there."""
     made: dict[str, Any] = {

@@ -1,25 +1,26 @@
-"""Giving an agent a task: a session of its own, a child of whoever asks."""
+"""Giving an agent a task: a session of its own, a child of whoever asks. On no command line: sessions_spawn is made from it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from lamplighter.agents import GENERIC, unmarked
+from lamplighter.agents import agent_named, names_with, unmarked
 from lamplighter.agents.formats.commands import unknown
 from lamplighter.domain.limits import choose
-from lamplighter.domain.permission import Act, Caller, Rank
+from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Driver, Kind
+from lamplighter.engine.service.callers import program_of
 from lamplighter.engine.start.command_planner import StartWish
 from lamplighter.engine.start.start_request import Launch
-from lamplighter.operations.acp_start import spawn_structured
+from lamplighter.errors import Code, InputError
+from lamplighter.operations.acp_start import talk
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Environment
 from lamplighter.operations.operation import Request, Result, operation
-
-if TYPE_CHECKING:
-    from lamplighter.app import App
+from lamplighter.operations.views.common import StateWord
 
 
 class SpawnAgent(Request):
@@ -33,14 +34,14 @@ class SpawnAgent(Request):
     label: list[str] = Field(default_factory=list, max_length=20, description="words to find it by")
     aliases: dict[str, str] = Field(default_factory=dict, max_length=10, description="what others call it")
     cwd: str | None = Field(default=None, description="the folder it starts in")
-    environment: dict[str, str] | None = Field(default=None, description="the caller's environment")
+    environment: Environment = None
 
 
 class Spawned(Result):
     id: str
     name: str
     agent: str
-    state: str
+    state: StateWord
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.START)
@@ -49,13 +50,13 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
 
     A command that has no place for the task gets it on its standard input, and one that does not stay the end of it.
     """
-    agent = request.agent or own_program(call.app, call.caller)
+    agent = request.agent or program_of(call.app.registry, call.caller)
     if agent is None:
         raise unknown(
             f"what agent {call.caller.name} is cannot be told, to start another like it", call.app.settings.agents
         )
     if request.structured:
-        return Spawned.model_validate(await spawn_structured(call, request, agent))
+        return await _spawn_structured(call, request, agent)
     environment = unmarked(request.environment or {})
     wish = StartWish(agent, (), environment, headless=not request.stays, prompt=request.task, model=request.model)
     limits = choose(call.app.settings.limits_for(Kind.SUBAGENT), None, request.max_age, None)
@@ -74,11 +75,31 @@ async def spawn_agent(call: Call, request: SpawnAgent) -> Spawned:
     )
     session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
     await call.app.session_io.tell(session, call.caller, f"{call.key}/task")
-    return Spawned(id=session.id, name=session.name, agent=agent, state=session.state.word)
+    return Spawned.showing(session, agent=agent)
 
 
-def own_program(app: App, caller: Caller) -> str | None:
-    """What agent the caller is; None where that cannot be told."""
-    live = app.registry.live_sessions.get(caller.session or "")
-    found = live.session.agent if live else caller.name.split(":")[1] if caller.rank is Rank.AGENT else GENERIC
-    return None if found == GENERIC else found
+async def _spawn_structured(call: Call, request: SpawnAgent, agent: str) -> Spawned:
+    """A sub-agent that is spoken to over ACP: told its task as the first prompt; one that does not stay leaves when it is done.
+    What it asks permission for is asked of the operator."""
+    known = agent_named(agent).acp
+    if known is None:
+        names = ", ".join(names_with("acp"))
+        raise InputError(
+            Code.NO_SUCH_PROGRAM, f"Lamplighter does not know how {agent[:40]!a} speaks ACP", f"name one of {names}"
+        )
+    environment = request.environment or {}
+    launch = Launch(
+        command=known.command,
+        environment=environment,
+        driver=Driver.ACP,
+        kind=Kind.SUBAGENT,
+        cwd=request.cwd,
+        limits=choose(call.app.settings.limits_for(Kind.SUBAGENT), None, request.max_age, None),
+        agent=agent,
+        labels=tuple(request.label),
+        aliases=request.aliases or {},
+        discard=request.discard,
+        talk=replace(talk(known, environment, None, request.task), once=not request.stays, model=request.model),
+    )
+    session = await call.app.launcher.launch(launch, call.caller, call.key, repeated=call.repeated)
+    return Spawned.showing(session, agent=agent)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from lamplighter.engine.memory.boot_report import not_read
+from lamplighter.compat.rekindle.boot_report import BootReporter, not_read
 from lamplighter.errors import ForbiddenError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Folder
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import nameable
 
@@ -17,9 +18,7 @@ class BootReport(Request):
         default=None, min_length=1, max_length=4096, description="a folder; its newest transcript is summed up"
     )
     project: str | None = Field(default=None, min_length=1, max_length=1000, description="by default the caller's")
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
+    folder: Folder = None
 
 
 class BootReportView(Result):
@@ -45,7 +44,7 @@ async def boot_report(call: Call, request: BootReport) -> BootReportView:
             await nameable(call, "a folder of transcripts to be read")
         except ForbiddenError as error:
             transcripts, unread = None, not_read("Newest transcript", error)
-    made = await call.app.boot_reporter.report(
+    made = await BootReporter(call.app.registry, call.app.packet_builder).report(
         call.caller, request.identity_path, transcripts, request.project, request.folder
     )
     receipt = made.packed.receipt

@@ -11,13 +11,14 @@ from lamplighter.domain.memory.record import Source
 from lamplighter.domain.name import check_secretless
 from lamplighter.domain.permission import Act, check_reading
 from lamplighter.domain.session import Session
+from lamplighter.engine.service.callers import program_of
 from lamplighter.errors import Code, InputError
 from lamplighter.operations.call import Call
+from lamplighter.operations.fields import Folder
 from lamplighter.operations.handoff import HandoffFields, prepared
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, nameable, permitted
-from lamplighter.operations.spawn import own_program
-from lamplighter.operations.views.common import HandoffView, moment
+from lamplighter.operations.views.common import HandoffView, Moment
 
 
 class Meant(Request):
@@ -29,16 +30,14 @@ class Meant(Request):
     names_of: str = Field(
         default="agent", pattern=r"^[a-z]{1,20}$", description="whose names for sessions these are: a toolset's"
     )
-    folder: str | None = Field(
-        default=None, max_length=4096, description="where the caller is", json_schema_extra={"hidden": True}
-    )
+    folder: Folder = None
 
 
 async def own_session(call: Call, meant: Meant) -> Session:
     """The session that the caller means, begun if need be, and its lease anew. FORBIDDEN when it is somebody else's."""
     check_secretless(meant.session or "", "session_id")
     await allowed(call, Act.RECORD)  # before one begins for somebody who may hand off nothing
-    agent = own_program(call.app, call.caller) or GENERIC
+    agent = program_of(call.app.registry, call.caller) or GENERIC
     found = await call.app.external_agents.welcome(
         call.caller, meant.session, meant.names_of, agent, meant.folder, call.key
     )
@@ -51,14 +50,14 @@ async def own_session(call: Call, meant: Meant) -> Session:
 class GuestView(Result):
     session: str
     name: str
-    begun_at: str
+    begun_at: Moment
 
 
 @operation(command=None, group="memory", changes=True, act=Act.HAND_OFF)
 async def begin_guest(call: Call, request: Meant) -> GuestView:
     """The caller's session; one begins when it has none."""
     session = await own_session(call, request)
-    return GuestView(session=session.id, name=session.name, begun_at=moment(session.created_at) or "")
+    return GuestView.showing(session, session=session.id, begun_at=session.created_at)
 
 
 class HandOffGuest(HandoffFields, Meant):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lamplighter.domain.memory.handoff import Policy
 from lamplighter.domain.memory.succession import inheritance, policy_of
@@ -15,14 +16,16 @@ from lamplighter.domain.permission import Caller, is_own
 from lamplighter.domain.recovery import LIFETIME, Recovery
 from lamplighter.domain.session import Session
 from lamplighter.domain.token import digest_of, make_secret
-from lamplighter.engine.core.registry import SessionRegistry
-from lamplighter.engine.logical.logical_sessions import Also, Announcement, LogicalSessions
-from lamplighter.engine.memory.packet_builder import PacketBuilder
+from lamplighter.engine.logical.logical_sessions import Also, Announcement
 from lamplighter.engine.memory.succession import Legacy
 from lamplighter.errors import Code, ConflictError, ForbiddenError, Hint, MissingError, Use
 from lamplighter.holder import proc
 from lamplighter.lazy_dataclass import dataclass
+from lamplighter.slices import Part
 from lamplighter.store import aliases, handoffs, recovery, sessions
+
+if TYPE_CHECKING:
+    from lamplighter.app import App
 
 _DAY = 86400.0
 _MOST = 1000  # of an agent's sessions that are looked at, the newest
@@ -62,13 +65,12 @@ class _Candidate:
         return self.successor is None and self.policy is not Policy.CLOSED
 
 
-class Resumption:
-    def __init__(
-        self, registry: SessionRegistry, logical_sessions: LogicalSessions, packet_builder: PacketBuilder
-    ) -> None:
-        self.registry = registry
-        self.logical_sessions = logical_sessions
-        self.packet_builder = packet_builder
+class Resumption(Part):
+    def __init__(self, app: App) -> None:
+        super().__init__(app)
+        self.registry = app.registry
+        self.logical_sessions = app.logical_sessions
+        self.packet_builder = app.packet_builder
 
     # -- tokens
 
@@ -91,7 +93,7 @@ class Resumption:
 
     # -- going on
 
-    async def resume(self, wanted: Wanted, caller: Caller, key: str, *, repeated: bool) -> Resumed:
+    async def go_on(self, wanted: Wanted, caller: Caller, key: str, *, repeated: bool) -> Resumed:
         """The living one, its lease renewed; else the successor of the last that may have one."""
         again = await self.registry.store.get(lambda db: sessions.by_key(db, key)) if repeated else None
         if again is not None:
@@ -224,6 +226,10 @@ class Resumption:
 
         found = await self.registry.store.read(read)
         return [replace(one, session=await self.registry.now(one.session)) for one in found]
+
+
+def resumption_of(app: App) -> Resumption:
+    return app.parts.get(Resumption)
 
 
 def _chosen(recent: list[_Candidate]) -> _Candidate | None:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from lamplighter.agents import GENERIC
+from lamplighter.compat.delx.engine import resumption_of
 from lamplighter.domain.duration import parse_duration
 from lamplighter.domain.memory.handoff import Handoff, Policy
 from lamplighter.domain.memory.record import Record
@@ -23,13 +24,14 @@ from lamplighter.domain.session import Kind, Session
 from lamplighter.domain.states import HasEnded, Running, Starting, intent_of
 from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.logical.logical_sessions import Announcement
+from lamplighter.engine.service.callers import program_of
 from lamplighter.errors import Code, InputError, MissingError
 from lamplighter.operations.call import Call
 from lamplighter.operations.end import EndSession, end_session
+from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed
-from lamplighter.operations.spawn import own_program
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment, StateWord, moment
 from lamplighter.store import handoffs, records, sessions
 
 
@@ -48,7 +50,7 @@ class StartLogical(Request):
 
 class NoteView(Result):
     id: str
-    at: str
+    at: Moment
     by: str
     text: str
 
@@ -58,13 +60,13 @@ class LogicalView(Result):
 
     id: str
     name: str
-    state: str
+    state: StateWord
     owner: str
     project: str | None
     told: dict[str, str] = Field(description="what it says of itself")
-    begun_at: str
-    spoke_at: str | None = Field(description="when it last spoke")
-    ended_at: str | None
+    begun_at: Moment
+    spoke_at: Moment | None = Field(description="when it last spoke")
+    ended_at: Moment | None
     seconds: float = Field(description="how long it has been, or was, there")
     lease: float = Field(description="seconds that it counts as alive after each word")
     lease_left: float | None = Field(description="seconds that it counts as alive without another word")
@@ -90,7 +92,7 @@ async def start_logical(call: Call, request: StartLogical) -> LogicalView:
         Announcement(
             name=(await asyncio.to_thread(redact, request.name)).text,
             kind=request.kind,
-            agent=request.agent or own_program(call.app, call.caller) or GENERIC,
+            agent=request.agent or program_of(call.app.registry, call.caller) or GENERIC,
             cwd=request.cwd,
             project=request.project,
             lease=_lease(request.lease),
@@ -119,7 +121,7 @@ class CloseLogical(Request):
     reason: str = Field(default="", max_length=2000, description="why; kept with the session")
     epitaph: str | None = Field(default=None, max_length=1200, description="a last word, kept with the session")
     policy: Policy | None = Field(default=None, description="whether somebody may go on from here")
-    approval: str | None = Field(default=None, max_length=100, description="the operator's word for just this call")
+    approval: Approval = None
 
 
 class LogicalClosed(Result):
@@ -127,8 +129,8 @@ class LogicalClosed(Result):
     closed: bool = Field(description="by this call; false when it had ended before")
     token: str | None = Field(description="the secret of a recovery token, shown once, now")
     token_expires_at: str | None
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
     def to_keep(self) -> LogicalClosed:
         """The secret is not stored, so a repeated key has none to show."""
@@ -149,7 +151,7 @@ async def close_logical(call: Call, request: CloseLogical) -> LogicalClosed:
     secret, expires_at = None, None
     agent = ended.told.get("agent_id")
     if agent is not None and is_own(call.caller, ended):
-        secret, expires_at = await call.app.resumption.issue(ended, agent) or (None, None)
+        secret, expires_at = await resumption_of(call.app).issue(ended, agent) or (None, None)
     return LogicalClosed(
         session=await view_of(call, ended),
         closed=closed,
@@ -176,8 +178,7 @@ async def _end(call: Call, request: CloseLogical, session: Session) -> tuple[Ses
 
 async def find_logical(call: Call, identifier: str) -> Session:
     """By its whole id alone: whoever tells of itself knows it, and no other is meant by mistake."""
-    live = call.app.registry.live_sessions.get(identifier)
-    found = live.session if live else await call.app.store.get(lambda db: sessions.get(db, identifier))
+    found = await call.app.registry.get(identifier)
     if found is None or found.lease is None:
         what = "there is none of this id" if found is None else "it has processes here"
         raise MissingError(
@@ -205,28 +206,22 @@ def _view(call: Call, session: Session, left: list[Handoff], notes: list[Record]
     ending, lease = session.state.ending if isinstance(session.state, HasEnded) else None, session.lease
     end = session.ended_at or call.app.clock.now()
     told = [one for one in left if not one.inferred]
-    return LogicalView(
-        id=session.id,
-        name=session.name,
-        state=session.state.word,
-        owner=session.owner,
-        project=session.project,
+    return LogicalView.showing(
+        session,
         told={str(name): str(text) for name, text in session.told.items()},
-        begun_at=moment(session.created_at) or "",
-        spoke_at=moment(lease.spoke.wall) if lease else None,
-        ended_at=moment(session.ended_at),
+        begun_at=session.created_at,
+        spoke_at=lease.spoke.wall if lease else None,
         seconds=round(max(0.0, end - session.created_at), 3),
         lease=lease.seconds if lease else 0.0,
         lease_left=round(lease.left(call.app.registry.moment()), 3) if lease and session.alive else None,
-        how=ending.how.value if ending else None,
+        how=ending.how if ending else None,
         by=ending.by if ending else None,
         reason=ending.reason if ending else None,
         epitaph=next((one.epitaph for one in reversed(told) if one.epitaph), None),
-        policy=policy_of(left).value,
-        predecessor=session.predecessor,
+        policy=policy_of(left),
         successor=successor,
         stored=_sum(left),
-        notes=[NoteView(id=one.id, at=moment(one.created_at) or "", by=one.by, text=one.content) for one in notes],
+        notes=[NoteView.showing(one, at=one.created_at, text=one.content) for one in notes],
         summary=ending.summary if ending else {},
     )
 

@@ -6,13 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.compat.rekindle.own_session import Meant, own_session
 from lamplighter.domain.capture import Capture, told
 from lamplighter.domain.permission import Act, check_reading
 from lamplighter.operations.call import Call
-from lamplighter.operations.external_agents import Meant, own_session
+from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, default_of, operation
 from lamplighter.operations.permission import nameable, readable
-from lamplighter.operations.views.common import moment
+from lamplighter.operations.views.common import Moment, moment
 
 _MOST = 200
 
@@ -22,7 +23,7 @@ class CaptureView(Result):
 
     id: str
     session: str
-    at: str
+    at: Moment
     by: str
     reason: str
     agent: str
@@ -30,8 +31,8 @@ class CaptureView(Result):
     message_count: int
     at_least: bool = Field(description="the beginning of the transcript was not read")
     left_out: int = Field(description="earlier messages that were counted and are not kept")
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 class CaptureSession(Meant):
@@ -78,11 +79,7 @@ class ReadCapture(Request):
     mode: Literal["summary", "structured", "raw"] = Field(
         default="structured", description="a few lines; everything that was made out; or what was said"
     )
-    approval: str | None = Field(
-        default=None,
-        max_length=100,
-        description="the operator's word for just this call: the request that APPROVAL_NEEDED named",
-    )
+    approval: Approval = None
 
 
 class CaptureText(Result):
@@ -99,17 +96,11 @@ async def read_capture(call: Call, request: ReadCapture) -> CaptureText:
 
 
 def view_of(capture: Capture) -> CaptureView:
-    return CaptureView(
-        id=capture.id,
-        session=capture.session,
-        at=moment(capture.at) or "",
-        by=capture.by,
-        reason=capture.reason,
-        agent=capture.document["agent"],
+    document = capture.document
+    return CaptureView.showing(
+        capture,
+        agent=document["agent"],
         transcript_path=capture.path,
-        message_count=capture.message_count,
-        at_least=capture.document["at_least"],
-        left_out=capture.document["left_out"],
-        redacted=capture.redacted,
-        withheld=capture.withheld,
+        at_least=document["at_least"],
+        left_out=document["left_out"],
     )

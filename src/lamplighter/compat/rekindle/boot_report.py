@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 
 from lamplighter.agents.formats.transcript import Transcript
+from lamplighter.compat.rekindle.boot_folders import BootFolders, own_project
 from lamplighter.domain.capture import quoted
 from lamplighter.domain.memory.packet import BUDGET
 from lamplighter.domain.permission import Caller
 from lamplighter.domain.text.quoting import one_line, shortened
 from lamplighter.domain.text.redaction import redact
 from lamplighter.engine.core.registry import SessionRegistry
-from lamplighter.engine.memory.boot_folders import BootFolders, own_project
 from lamplighter.engine.memory.packet_builder import BuiltPacket, PacketBuilder
 from lamplighter.errors import ForbiddenError, InputError, LampError, MissingError
 from lamplighter.lazy_dataclass import dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lamplighter.engine.memory.boot_folders import BootFolders
+from lamplighter.compat.rekindle.boot_folders import BootFolders
 from lamplighter.errors import Code, LampError
 from lamplighter.settings import load_settings
 from tests.support.places import GOLDEN

@@ -8,15 +8,16 @@ from typing import Literal
 
 from pydantic import Field
 
+from lamplighter.compat.delx.engine import Wanted, resumption_of
+from lamplighter.compat.delx.logical import LogicalView, find_logical, view_of
 from lamplighter.domain.memory.record import Record, RecordType, Source
 from lamplighter.domain.permission import Act
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import Running, Starting
 from lamplighter.domain.text.redaction import redact
-from lamplighter.engine.logical.resume import Wanted
 from lamplighter.errors import Code, ConflictError, InputError, MissingError
 from lamplighter.operations.call import Call
-from lamplighter.operations.logical import LogicalView, find_logical, view_of
+from lamplighter.operations.fields import Approval, Redacted, Withheld
 from lamplighter.operations.operation import Request, Result, operation
 from lamplighter.operations.permission import allowed, permitted, resumable
 from lamplighter.store import events, records
@@ -28,7 +29,7 @@ class ResumeLogical(Request):
     token: str | None = Field(default=None, max_length=200, description="the secret of a recovery token")
     days: int = Field(default=30, ge=1, le=90, description="how far back to look for one that has ended")
     cwd: str | None = Field(default=None, description="the folder that a successor works in")
-    approval: str | None = Field(default=None, max_length=100, description="the operator's word for just this call")
+    approval: Approval = None
 
 
 class LogicalResumed(Result):
@@ -49,13 +50,13 @@ async def resume_logical(call: Call, request: ResumeLogical) -> LogicalResumed:
     await allowed(call, Act.START)
     wanted = Wanted(request.namespace, request.agent, request.token, request.days, request.cwd)
     try:
-        found = await call.app.resumption.resume(wanted, call.caller, call.key, repeated=call.repeated)
+        found = await resumption_of(call.app).go_on(wanted, call.caller, call.key, repeated=call.repeated)
     except MissingError:
-        left = await call.app.resumption.left_behind(wanted, call.caller) if request.token is None else None
+        left = await resumption_of(call.app).left_behind(wanted, call.caller) if request.token is None else None
         if left is None:
             raise
         await resumable(call, left)
-        found = await call.app.resumption.take(left, wanted, call.caller, call.key)
+        found = await resumption_of(call.app).take(left, wanted, call.caller, call.key)
     return LogicalResumed(
         session=await view_of(call, found.session),
         begun=found.session.key == call.key,
@@ -84,8 +85,8 @@ class HandedOver(Result):
     notes: list[str] = Field(description="ids of the records: the one on the giving session, the one on the receiving")
     context: str
     blocker: str
-    redacted: int = Field(description="secrets that were taken out before anything was stored")
-    withheld: int = Field(description="private passages that were not stored")
+    redacted: Redacted
+    withheld: Withheld
 
 
 @operation(command=None, group="sessions", changes=True, act=Act.HAND_OFF)
