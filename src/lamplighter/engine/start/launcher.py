@@ -19,9 +19,9 @@ from lamplighter.domain.states import Starting, intent_of
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.holder_client import BrokenError, HolderClient, RefusedError
 from lamplighter.engine.core.keeper_client import KeeperClient
-from lamplighter.engine.core.tasks import persist
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.core.session_card import keep_card
+from lamplighter.engine.core.tasks import persist
 from lamplighter.engine.memory.projects import Projects
 from lamplighter.engine.start.admission import Admission
 from lamplighter.engine.start.birth_check import is_born, was_born
