@@ -21,7 +21,7 @@ from lamplighter.domain.permission import Caller, Rank
 from lamplighter.domain.plan import Plan, PlanRequest, Row, Sighting
 from lamplighter.domain.verdict import Verdict
 from lamplighter.errors import Code, ForbiddenError
-from lamplighter.frontends.cli.display.blocks import Block, lines
+from lamplighter.frontends.cli.display.blocks import Block, plain_lines
 from lamplighter.frontends.cli.views import approvals as views
 from lamplighter.frontends.mcp.consent import Consent
 from lamplighter.operations.call import Call
@@ -67,7 +67,7 @@ class Bench:
 
 
 def drawn(blocks: list[Block]) -> str:
-    return "\n".join(lines(blocks))
+    return "\n".join(plain_lines(blocks))
 
 
 def at(folder: Path, test: Callable[[Bench], Awaitable[None]]) -> None:
