@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamplighter.domain.session import Driver, Kind, Process, Session
-from lamplighter.domain.states import State
+from lamplighter.domain.states import Running
 from lamplighter.engine.core.session_card import keep_card, read_card
 
 STARTING = Session(
@@ -30,6 +30,6 @@ def test_once_it_is_born_it_runs(tmp_path: Path, lost: int, shim: Process) -> No
     (tmp_path / "birth.json").write_text(json.dumps({"shim": [7, 70], "main": [8, 80], "lost": lost}))
     found = read_card(str(tmp_path))
     assert found is not None
-    assert (found.state, found.shim, found.main) == (State.RUNNING, shim, Process(8, 80))
+    assert (found.state, found.shim, found.main) == (Running(), shim, Process(8, 80))
     assert found.started_at is not None
     assert found.started_at > STARTING.created_at

@@ -50,7 +50,7 @@ def test_who_asks_during_a_look_gets_one_with_all_who_live_by_then(tmp_path: Pat
         first = asyncio.ensure_future(sampler.measures(0.0))
         await asyncio.to_thread(sampler.begun.wait, 120)
         enter(registry, "since")
-        second = asyncio.ensure_future(sampler.compared(0.0, {"since"}))
+        second = asyncio.ensure_future(sampler.compared({"since"}))
         await asyncio.sleep(0)
         sampler.gate.set()
         assert (await first).keys() >= {"before"}

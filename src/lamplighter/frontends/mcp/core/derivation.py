@@ -15,7 +15,7 @@ APPROVAL = "granted id of APPROVAL_NEEDED"
 _SHORT = {
     "session": SESSION,
     "approval": APPROVAL,
-    "grace": "from TERM to KILL: 30s, 0; default: 5s, unless configured",
+    "grace": "from TERM to KILL: 30s, 0; default: the setting, 5s",
     "reason": "why; stored",
     "text": "with keys: names, with spaces between: Up C-c Enter F5",
     "enter": "Enter after the text; never after keys",
