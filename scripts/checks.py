@@ -113,7 +113,8 @@ class _Running:
             self.said.seek(0)
             print(self.said.read(), end="")
         outcome = "FAILED" if status else "ok"
-        print(f"{self.stage.name:<14} {outcome:<6} {time.monotonic() - self.began:7.1f} s", flush=True)
+        took = "beside" if self.stage.beside else f"{time.monotonic() - self.began:.1f} s"
+        print(f"{self.stage.name:<14} {outcome:<6} {took:>9}", flush=True)
         return status
 
 
