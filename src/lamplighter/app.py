@@ -38,7 +38,7 @@ from lamplighter.engine.memory.packet_builder import PacketBuilder
 from lamplighter.engine.memory.records import RecordKeeper
 from lamplighter.engine.memory.succession import Succession
 from lamplighter.engine.observe.assessor import Assessor
-from lamplighter.engine.observe.interests import Interests
+from lamplighter.engine.observe.look_targets import LookTargets
 from lamplighter.engine.observe.process_sampler import ProcessSampler
 from lamplighter.engine.observe.screens import Screens
 from lamplighter.engine.output.output_reader import OutputReader
@@ -92,8 +92,8 @@ class App:
         )
         self.screens = Screens(self.backends)
         self.conversations = Conversations(self.registry, self.backends)
-        interests = Interests(self.registry, self.screens)
-        self.sampler = ProcessSampler(self.registry, self.backends, interests.of)
+        targets = LookTargets(self.registry, self.screens)
+        self.sampler = ProcessSampler(self.registry, self.backends, targets.of)
         self.conversation_finder = ConversationFinder(self.registry, self.backends, self.sampler, self.conversations)
         self.final_report = FinalReport(self.registry, self.backends, self.conversation_finder)
         self.handoff_writer = self.final_report.handoff_writer
@@ -126,7 +126,7 @@ class App:
         self.upkeep = Upkeep(self.registry, self.keeper, lock)
         self.host = Doctor(self.registry, self.keeper, self.ender, self.upkeep, self.custody, self.screens)
         self.store_rebuild = StoreRebuild(self.registry, self.keeper)
-        self.assessor = Assessor(self.registry, self.backends, self.sampler, interests, self.reading, self.screens)
+        self.assessor = Assessor(self.registry, self.backends, self.sampler, targets, self.reading, self.screens)
         self.transcript_reader = TranscriptReader(self.registry, self.conversation_finder)
         self.usage = Usage(self.registry, self.transcript_reader)
         self.replies = Replies(self.registry, self.backends, self.reading, self.assessor, self.transcript_reader)

@@ -19,8 +19,8 @@ from lamplighter.holder.log import LogWriter
 from lamplighter.holder.segments import NO_STREAM, RESIZE, SIZE, STDERR, STDOUT, segments
 from lamplighter.replay import keyframes
 from lamplighter.replay.emulator import Emulator
+from lamplighter.replay.redraw import written
 from lamplighter.replay.screen import Screen
-from lamplighter.replay.vt import written
 
 ROWS, COLS = 8, 24
 # An example here is expensive: ./test tries a few, the same each time, and each seed of make test-deep tries more.

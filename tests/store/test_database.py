@@ -12,7 +12,7 @@ import pytest
 
 from lamplighter.store.connection import connect
 from lamplighter.store.database import Database
-from lamplighter.store.reserve import Reserve
+from lamplighter.store.reserved_space import ReservedSpace
 
 _LIMIT = 9 << 20
 _WRITES = 600
@@ -72,7 +72,7 @@ def test_what_waits_in_reserve_is_written_once(tmp_path: Path) -> None:
     """A crash between the transaction that takes it and the clearing of the reserve."""
     path = tmp_path / "store.db"
     connect(str(path)).close()
-    reserve = Reserve(f"{path}-reserve")
+    reserve = ReservedSpace(f"{path}-reserve")
     reserve.open()
     event = "INSERT INTO events (at, session, by, action, detail) VALUES (?, ?, ?, ?, ?)"
     assert reserve.add([(event, [1.0, None, "operator", "waited", "{}"])])
@@ -91,7 +91,7 @@ def test_what_waits_in_reserve_is_written_once(tmp_path: Path) -> None:
 
 
 def test_half_of_what_was_kept_in_reserve_is_none(tmp_path: Path) -> None:
-    reserve = Reserve(str(tmp_path / "reserve"))
+    reserve = ReservedSpace(str(tmp_path / "reserve"))
     reserve.open()
     reserve.add([("DELETE FROM meta WHERE name = ?", ["one"])])
     whole = Path(reserve.path).read_bytes()
@@ -100,7 +100,7 @@ def test_half_of_what_was_kept_in_reserve_is_none(tmp_path: Path) -> None:
     torn = Path(reserve.path).read_bytes()
     length = whole.rstrip(b"\0").__len__()
     Path(reserve.path).write_bytes(torn[: length + 20] + bytes(len(torn) - length - 20))
-    again = Reserve(reserve.path)
+    again = ReservedSpace(reserve.path)
     again.open()
     assert [statement for _, statement in again.kept] == [("DELETE FROM meta WHERE name = ?", ["one"])]
     again.close()

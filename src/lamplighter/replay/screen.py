@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lamplighter.holder.log_reader import LogReader
 from lamplighter.holder.segments import GAP, OUTPUT, RESIZE, SIZE, gap_said, segments
-from lamplighter.replay import keyframes, vt
+from lamplighter.replay import keyframes, redraw
 from lamplighter.replay.emulator import Emulator
 from lamplighter.replay.keyframes import Keyframe
 
@@ -108,7 +108,7 @@ class Screen:
 
         `history` rows that have scrolled away come before. Output from `offset` on may follow directly.
         """
-        return vt.written(self._shown, history)
+        return redraw.written(self._shown, history)
 
     def keyframe(self) -> Keyframe:
         rows, cols = self.size

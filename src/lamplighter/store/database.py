@@ -21,8 +21,8 @@ from lamplighter.store.connection import BUSY_SECONDS, DamagedError, Recorder, c
 from lamplighter.store.files import Files
 from lamplighter.store.losses import Loss
 from lamplighter.store.open_store import Opening
-from lamplighter.store.reserve import Reserve
-from lamplighter.store.witness import Witness
+from lamplighter.store.opened_files import OpenedFiles
+from lamplighter.store.reserved_space import ReservedSpace
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class Database:
         self._db: Recorder | None = None
         self._lock = asyncio.Lock()
         self._copying = asyncio.Lock()
-        self._reserve = Reserve(self.files.reserve)
-        self._witness = Witness(path)
+        self._reserve = ReservedSpace(self.files.reserve)
+        self._opened = OpenedFiles(path)
         self._later: asyncio.Task[None] | None = None
         self._closing = False
         self._checkpoint_at = _LOG_BYTES
@@ -97,7 +97,7 @@ class Database:
         async with self._lock:
             await self._guarded(self._pass_on)
             done = await self._guarded(lambda: self._in_thread(self._patient(lambda: work(self._connection()))))
-            self._witness.note()
+            self._opened.note()
             return done
 
     async def check(self) -> None:
@@ -135,7 +135,7 @@ class Database:
                 await self._pass_on_if_possible()
                 if self._reserve.kept:
                     log.error("%d changes wait in %s for room on the disk", len(self._reserve.kept), self._reserve.path)
-                self._witness.forget()
+                self._opened.forget()
                 await self._in_thread(self._db.close)
         self._reserve.close()
         self._thread.shutdown()
@@ -178,7 +178,7 @@ class Database:
         self._reserve.open()
         try:
             self._db = Opening(self.files).open(self._reserve.give_up)
-            self._witness.note()
+            self._opened.note()
         except UnavailableError as error:
             if error.code is not Code.DISK_FULL:
                 raise
@@ -190,7 +190,7 @@ class Database:
         opened = Opening(self.files).open(self._reserve.give_up)
         self._connection().close()
         self._db, self.unwritable = opened, None
-        self._witness.note()
+        self._opened.note()
         log.info("the store can be written again")
 
     def _connection(self) -> Recorder:
@@ -302,18 +302,18 @@ class Database:
 
     async def _settle(self) -> None:
         """Before a write is acknowledged: it is in the file that the next daemon opens."""
-        objection = self._witness.objection()
+        objection = self._opened.objection()
         if objection is not None:
             await self._make_again(objection)
-        elif self._witness.touched:
+        elif self._opened.touched:
             await self._guarded(self._look_at_change)
         self.writes += 1
-        if self._witness.log_bytes > self._checkpoint_at:
+        if self._opened.log_bytes > self._checkpoint_at:
             await self._guarded(lambda: self._in_thread(self._checkpoint))
 
     async def _look_at_change(self) -> None:
         """Somebody wrote the file in place. A tool that knows SQLite may; whatever does not leaves a damaged one."""
-        change = self._witness.changed()
+        change = self._opened.changed()
         if change is None:
             return
 
@@ -328,7 +328,7 @@ class Database:
 
         await self._in_thread(look)
         log.warning("%s, and is whole", change)
-        self._witness.note()
+        self._opened.note()
 
     async def _make_again(self, why: str) -> None:
         """From the open connection, which has everything, to a new file at the path."""
@@ -341,7 +341,7 @@ class Database:
             for listener in self.on_damaged:
                 listener(self.damage)
             raise _lost(self.damage) from error
-        self._witness.note()
+        self._opened.note()
         for listener in self.on_made_again:
             listener(why)
 
@@ -349,7 +349,7 @@ class Database:
         db = self._connection()
         loss = Loss.without_loss(why)
         self.files.draft_from(db, lambda copy: losses.note(copy, loss))
-        self._witness.forget()
+        self._opened.forget()
         db.close()  # before the new one is there: closing takes the files beside it away by their names
         self.files.put_in_place(loss.kept)
         return connect(self.path)
@@ -364,7 +364,7 @@ class Database:
             log.warning("the log of writes stays as it is: %s", error)
         finally:
             db.execute("PRAGMA busy_timeout = 0")
-        self._witness.note()
+        self._opened.note()
         # Somebody reads on: not tried again with each write, but once as much has come again.
         self._checkpoint_at = os.path.getsize(f"{self.path}-wal") + _LOG_BYTES
         self._reserve.make_room()

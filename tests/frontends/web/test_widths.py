@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from lamplighter.frontends.web.broadcast import _AFRESH  # pyright: ignore[reportPrivateUsage]
 from lamplighter.replay.emulator import Emulator
-from lamplighter.replay.vt import written
+from lamplighter.replay.redraw import written
 from scripts import widths
 from tests.support.browser import Visit, Visits, at_session
 from tests.support.engine import Engine

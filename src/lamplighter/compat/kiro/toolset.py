@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lamplighter.compat.kiro import agents, chat, records, sessions, tasks
 from lamplighter.compat.kiro.failures import failure
-from lamplighter.compat.kiro.shelf import KiroResources
+from lamplighter.compat.kiro.resources import KiroResources
 from lamplighter.frontends.mcp.toolset import Toolset
 
 _ALL = (*chat.TOOLS, *sessions.TOOLS, *records.TOOLS, *agents.TOOLS, *tasks.TOOLS)

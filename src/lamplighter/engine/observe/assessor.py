@@ -13,8 +13,8 @@ from dataclasses import replace
 from lamplighter.agents.formats.transcript import format_of
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lease import Lease
+from lamplighter.domain.screen_reading import Sign
 from lamplighter.domain.session import Session
-from lamplighter.domain.sign import Sign
 from lamplighter.domain.text.output_tail import tail_of
 from lamplighter.domain.verdict import (
     BUSY_CPU,
@@ -30,7 +30,7 @@ from lamplighter.domain.verdict import (
 from lamplighter.engine.backends import Backends
 from lamplighter.engine.core.registry import SessionRegistry
 from lamplighter.engine.observe.activity import ActivityTrack
-from lamplighter.engine.observe.interests import Interests
+from lamplighter.engine.observe.look_targets import LookTargets
 from lamplighter.engine.observe.owners import Owners
 from lamplighter.engine.observe.process_sampler import Measure, ProcessSampler
 from lamplighter.engine.observe.screens import Screens
@@ -71,7 +71,7 @@ class Assessor:
         registry: SessionRegistry,
         backends: Backends,
         sampler: ProcessSampler,
-        interests: Interests,
+        targets: LookTargets,
         reading: OutputReader,
         screens: Screens,
     ) -> None:
@@ -80,10 +80,10 @@ class Assessor:
         self.sampler = sampler
         self.reading = reading
         self.screens = screens
-        self.interests = interests
-        self.tracks = interests.tracks
+        self.targets = targets
+        self.tracks = targets.tracks
         self.owners = Owners(registry, sampler, self.tracks)
-        self.thresholds = interests.thresholds
+        self.thresholds = targets.thresholds
         self._since = registry.clock.monotonic()
         self._seen: dict[str, float] = {}
         self._judged: dict[str, tuple[tuple[object, ...], Assessment]] = {}
@@ -100,7 +100,7 @@ class Assessor:
         """As `assess`, for somebody who acts on it: looked at now, and the CPU of each known."""
         names = {session.id for session in sessions}
         await self.registry.look(0.0)
-        with self.interests.pressing(names):
+        with self.targets.pressing(names):
             measures = await self.sampler.compared(names)
             for name in names:
                 self._judged.pop(name, None)
@@ -187,10 +187,10 @@ class Assessor:
         asking = [one.session for one in found if self._may_ask(one) and time.monotonic() < deadline]
         for session in asking:
             await self._read_tail(session)
-        names = {session.id for session in asking if self.interests.ends_with_question(session)}
+        names = {session.id for session in asking if self.targets.ends_with_question(session)}
         if not names:
             return found
-        with self.interests.pressing(names):
+        with self.targets.pressing(names):
             measures = await self.sampler.measures(0.0)
         self._take_in(measures)
         for name in names:
@@ -257,7 +257,7 @@ class Assessor:
             return False
         if track.sign_offset == found.reading.offset:
             return False
-        if self.interests.is_pressing(session.id):
+        if self.targets.is_pressing(session.id):
             return True
         return not hurried and self.registry.clock.monotonic() - track.sign_at >= _SCREEN_SECONDS
 

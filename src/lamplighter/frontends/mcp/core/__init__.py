@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lamplighter.frontends.mcp.core.cleanup import CLEANUP_SESSIONS
 from lamplighter.frontends.mcp.core.end import END_SESSION, KILL_SESSION
-from lamplighter.frontends.mcp.core.outline import outlined
 from lamplighter.frontends.mcp.core.records import LOAD_HANDOFF, SEARCH_RECORDS, STORE_RECORDS, UPDATE_RECORD
 from lamplighter.frontends.mcp.core.resources import SessionResources
+from lamplighter.frontends.mcp.core.result_text import outlined
 from lamplighter.frontends.mcp.core.scan import SCAN_HOST
 from lamplighter.frontends.mcp.core.sessions import GET_SESSION, LIST_SESSIONS
 from lamplighter.frontends.mcp.core.start import START_SESSION

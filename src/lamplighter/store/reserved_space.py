@@ -19,7 +19,7 @@ _LENGTH = struct.Struct("<I")
 _SMALLEST = 64 << 10
 
 
-class Reserve:
+class ReservedSpace:
     """`kept` are the statements that wait, oldest first, with their numbers; also those that found no room in the file."""
 
     def __init__(self, path: str) -> None:

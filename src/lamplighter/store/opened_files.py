@@ -7,7 +7,7 @@ import os
 _SUFFIXES = ("", "-wal", "-shm")
 
 
-class Witness:
+class OpenedFiles:
     """Looks with stat alone: to open the file and close it again would take SQLite's locks away."""
 
     def __init__(self, path: str) -> None:

@@ -17,7 +17,7 @@ from lamplighter.engine.observe.process_sampler import Interest, Measure
 from lamplighter.engine.observe.screens import Screens
 
 
-class Interests:
+class LookTargets:
     def __init__(self, registry: SessionRegistry, screens: Screens) -> None:
         self.registry = registry
         self.screens = screens
