@@ -21,7 +21,7 @@ class ListTool(Request):
     selection: str = Field(
         default="mine",
         description="mine (never you), all, a verdict (working waiting idle stuck unknown; finished: turn over; orphaned: "
-        "quiet, starter gone; leftovers: exited, children left), ended, kind:cron, project:X, owner:X, a name or a pattern "
+        "quiet, starter gone; leftovers: exited, children left), ended, kind:cron, project:X, owner:X, id, name or pattern "
         "(test-*). Comma is and, plus or, comma first: mine,idle+orphaned",
     )
     limit: int = Field(default=50, ge=1, le=200, description="rows at most")

@@ -18,7 +18,7 @@ from lamplighter.operations.talk import SendInput, WaitSession
 class SentTo(Result):
     id: str
     size: int = Field(description="bytes that reached it")
-    cursor: int = Field(description="the answer begins here")
+    cursor: int = Field(description="echo and answer begin here")
 
 
 async def send_input(conversation: ToolContext, request: Request) -> Answer:
@@ -54,7 +54,9 @@ class ReadTool(Request):
         default="screen",
         description="output: all it printed; transcript: an agent's messages",
     )
-    since: int | None = Field(default=None, ge=0, description="cursor of this mode; that of other tools is of output")
+    since: int | None = Field(
+        default=None, ge=0, description="0: start; cursor of this mode; that of other tools is of output"
+    )
     lines: int | None = Field(
         default=None,
         ge=1,
@@ -144,7 +146,7 @@ READ_OUTPUT = Tool(
 
 
 class WaitTool(Request):
-    session: str = Field(description="id, name, or a selection: mine,kind:subagent")
+    session: str = Field(description="id, name or a selection: a+b, mine,kind:subagent")
     until: str = Field(
         default="ended",
         description="ended; idle (quiet, at no work); waiting (it asks a person); reply (to the last prompt); text=… (it "
