@@ -46,7 +46,7 @@ LOAD_HANDOFF = Tool(
         "budget",
         session="id or name; default: the project's last",
         project=_PROJECT,
-        prompt="your task: up to 2,000 characters over budget that fit it",
+        prompt="your task; adds up to 2,000 characters on it, over budget",
     ),
     None,
     load_handoff,

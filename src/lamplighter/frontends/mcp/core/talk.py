@@ -55,7 +55,7 @@ class ReadTool(Request):
         description="output: all it printed; transcript: an agent's messages",
     )
     since: int | None = Field(
-        default=None, ge=0, description="0: start; cursor of this mode; that of other tools is of output"
+        default=None, ge=0, description="0: start; cursor of this mode; screen's, other tools': output's"
     )
     lines: int | None = Field(
         default=None,
@@ -76,7 +76,7 @@ _FACTS = ("id", "cursor", "more", "lost", "exact")
 async def read_output(conversation: ToolContext, request: ReadTool) -> Answer:
     """Read a session: its screen as a person sees it now, the output so far, or an agent's transcript.
 
-    Use screen for programs that draw, such as agents; output or transcript to miss nothing. To wait use wait_session, for
+    Use screen for programs that draw, like agents; output or transcript, since=0, for all. To wait use wait_session, for
     state or exit get_session.
 
     Answers with the text, then cursor (the next since), more (call again), lost (bytes the log no longer has), exact
@@ -174,7 +174,7 @@ async def wait_session(conversation: ToolContext, request: WaitTool) -> Answer:
     with first, one.
 
     Use it instead of polling; for the state now get_session. After a prompt or input: until=reply for an agent,
-    until="text=done" with since=cursor for a program.
+    until="text=done" for a program (an echo counts).
 
     A timeout is an answer (met=timeout, where each stands), not an error: call again. Keep it below your client's limit,
     often 60 s. failed: ended by a signal or an exit other than 0.
