@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TICK = os.sysconf("SC_CLK_TCK")
 _MOST_PASSES = 10
 _PAGE = os.sysconf("SC_PAGESIZE")
+_KERNEL_THREAD = 0x200000  # PF_KTHREAD
 
 
 class Stat:
@@ -233,6 +234,18 @@ def words_of(pid: int, most: int = 1 << 16) -> list[str]:
     except OSError:
         return []
     return raw.rstrip(b"\0").decode(errors="replace").split("\0") if raw else []
+
+
+def is_of_kernel(pid: int) -> bool:
+    """Whether it is a thread of the kernel's, by its flags. To have no command line says less: what is just being executed has
+    none either."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            data = file.read(1024)
+    except OSError:
+        return False
+    fields = data[data.rfind(b")") + 2 :].split()
+    return len(fields) > 6 and bool(int(fields[6]) & _KERNEL_THREAD)
 
 
 def folder_of(pid: int) -> str | None:

@@ -31,7 +31,7 @@ class AdoptableProcesses:
         it began then, as another may have got its pid since it was seen."""
         pid = int(target) if target.isascii() and len(target) < 10 else _MOST
         found = stranger_of(pid) if 0 < pid < _MOST else None
-        if pid == 1 or (found is not None and not proc.words_of(pid)):
+        if pid == 1 or proc.is_of_kernel(pid):
             raise InputError(
                 Code.BAD_INPUT, f"process {pid} is the system's own", "name a process of yours: ps shows them"
             )
