@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.text.output_tail import Tail, redraws, tail_of, words_of
 from lamplighter.domain.verdict import ACTIVE, Evidence, Rest, Thresholds, Verdict, judge, quiet_for
 

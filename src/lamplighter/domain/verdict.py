@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from lamplighter.domain.duration import format_duration
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.text.output_tail import Tail
 from lamplighter.lazy_dataclass import dataclass
 

@@ -10,7 +10,7 @@ import pytest
 
 from lamplighter.agents import agent_named, names_with
 from lamplighter.domain.keys import bracketed, plain_text
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.verdict import Evidence, Rest, Thresholds, Verdict, judge
 from tests.support.places import GOLDEN
 

@@ -33,9 +33,10 @@ def test_a_template_that_is_killed_is_made_anew(lit: Engine) -> None:
     lit.start("cat")
     template = lit.child("lamp-template")
     lit.kill(template)
-    assert lit.start("cat")["state"] == "running"
+    for _ in range(2):  # the first may be the spare that the lost one had still made
+        assert lit.start("cat")["state"] == "running"
     assert lit.child("lamp-template") != template
-    assert len(lit.call("list_sessions")["sessions"]) == 2
+    assert len(lit.call("list_sessions")["sessions"]) == 3
 
 
 def test_the_next_shim_is_forked_ahead_and_another_when_it_is_killed(lit: Engine) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from lamplighter import lazy_re as re
 from lamplighter.agents.formats.screen_patterns import ScreenPatterns
 from lamplighter.domain.keys import bracketed, plain_text
-from lamplighter.domain.screen_reading import Sign
+from lamplighter.domain.screen_sign import Sign
 from lamplighter.domain.session import Session
 from lamplighter.domain.verdict import Verdict
 from lamplighter.engine.core.planned_command import PromptDelivery

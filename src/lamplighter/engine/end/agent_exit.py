@@ -12,7 +12,7 @@ import time
 from lamplighter.agents.formats.screen_patterns import ScreenPatterns
 from lamplighter.domain.keys import bracketed, encode_keys
 from lamplighter.domain.permission import DAEMON
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.session import Session
 from lamplighter.domain.states import BeingEnded, asking
 from lamplighter.engine.backends import Backends

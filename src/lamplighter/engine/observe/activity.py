@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.text.output_tail import Tail, redraws, words_of
 from lamplighter.domain.verdict import BUSY_CPU, SPINNING_CPU, Rest
 from lamplighter.engine.observe.foreground import ForegroundPrograms

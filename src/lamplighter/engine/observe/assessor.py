@@ -13,7 +13,7 @@ from dataclasses import replace
 from lamplighter.agents.formats.transcript import format_of
 from lamplighter.domain.duration import format_duration
 from lamplighter.domain.lease import Lease
-from lamplighter.domain.screen_reading import Sign
+from lamplighter.domain.screen_sign import Sign
 from lamplighter.domain.session import Session
 from lamplighter.domain.text.output_tail import tail_of
 from lamplighter.domain.verdict import (

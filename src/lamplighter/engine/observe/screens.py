@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lamplighter.agents import agent_named, recognise
 from lamplighter.agents.formats.screen_patterns import ScreenPatterns
 from lamplighter.agents.formats.version import is_newer, version_of
-from lamplighter.domain.screen_reading import ScreenReading, Sign
+from lamplighter.domain.screen_sign import ScreenReading, Sign
 from lamplighter.domain.session import Session
 from lamplighter.engine.backends import Backends
 from lamplighter.holder import proc
