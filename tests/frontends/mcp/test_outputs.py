@@ -116,7 +116,7 @@ async def core(here: Round) -> None:
 
 
 async def openclaw(here: Round) -> None:
-    told = await here.ask("sessions_spawn", task="say hi", agentId="scripted", cwd="/", mode="session", label="one")
+    told = await here.ask("sessions_spawn", task="stay", agentId="scripted", cwd="/", mode="session", label="one")
     key = told["childSessionKey"]
     for seconds in (0, 0.1):
         await here.ask("sessions_send", sessionKey=key, message="a word", timeoutSeconds=seconds)
